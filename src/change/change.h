@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CHANGE_CHANGE_H
+#define STET_CHANGE_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+
+/*
+ * Differences between a host tree and the overlay upper that lies over it, computed from
+ * the upper alone: the cost follows what was changed, never the size of the tree.
+ *
+ * The upper is hostile: its names, types, link targets and xattrs were chosen by the
+ * sandboxed side. Everything is opened relative to a descriptor, without following
+ * links, and never blocks (FIFOs, devices).
+ */
+
+enum change_kind {
+	CHANGE_ADD = 'A',
+	CHANGE_MODIFY = 'M',
+	CHANGE_DELETE = 'D',
+	CHANGE_TYPE = 'T', /* a file became a link, a directory a file, … */
+};
+
+/* What differs (CHANGE_MODIFY only; a bit set). */
+enum change_what {
+	CHANGE_CONTENT = 1 << 0, /* bytes of a file, target of a link, number of a device */
+	CHANGE_MODE = 1 << 1,
+	CHANGE_OWNER = 1 << 2,
+	CHANGE_XATTR = 1 << 3, /* user xattrs, ACLs, capabilities */
+	CHANGE_TIMES = 1 << 4, /* mtime of anything but a directory */
+};
+
+/* One overlaid tree. Paths are absolute and clean. */
+struct change_layer {
+	const char *host;  /* the tree as the host has it: "/home/u" */
+	const char *upper; /* the upper directory that lies over it */
+	/*
+	 * Ids that the sandbox could not keep (one-uid map): an object whose owner in
+	 * the upper is (uid, gid) while the host's has another group is not CHANGE_OWNER.
+	 */
+	bool lax_owner;
+	uid_t uid;
+	gid_t gid;
+	/* Paths inside (absolute) that were hidden from the sandbox; NULL-ended or NULL. */
+	const char *const *hidden;
+};
+
+struct change {
+	enum change_kind kind;
+	unsigned what;	   /* enum change_what */
+	bool implied;	   /* below a directory that was itself added, deleted or retyped */
+	bool was_hidden;   /* the path was hidden from the sandbox and made anew there */
+	size_t layer;	   /* index of its layer */
+	const char *path;  /* absolute host path */
+	const char *rel;   /* the same relative to the layer's host; never empty or absolute */
+	struct stat before; /* host; st_mode == 0 if there is none */
+	struct stat after;  /* upper; st_mode == 0 if there is none */
+};
+
+/* @c and what it points to live until the function returns. Return 0 to go on; -1 with
+ * *e set (or a positive number) to stop: change_walk() then returns just that. */
+typedef int change_fn(void *arg, const struct change *c, struct err *e);
+
+/*
+ * Calls @fn once per difference, directory by directory, names in byte order, a directory
+ * before its contents for additions and after them for deletions. Layers in the order
+ * given. Not reported: a whiteout over nothing; an upper copy equal to the host's object;
+ * a directory whose only difference is its times. An object whose only difference is
+ * its mtime is reported with what == CHANGE_TIMES (front ends leave it out).
+ *
+ * Memory is bounded by the widest directory and the depth, not by the number of changes.
+ * Fails with ERR_SYSTEM if the upper or the host tree cannot be read; a host object
+ * that vanishes while we look counts as absent.
+ */
+int change_walk(const struct change_layer *layers, size_t n, change_fn *fn, void *arg,
+		struct err *e);
+
+/* Totals for a summary. Directories count; CHANGE_TIMES alone does not. */
+struct change_totals {
+	uint64_t added, modified, deleted;
+	uint64_t bytes; /* sum of the sizes of the added and modified files */
+};
+int change_count(const struct change_layer *layers, size_t n, struct change_totals *t,
+		 struct err *e);
+
+/* An owned list of them, for diff and rename detection. */
+struct change_item {
+	struct change c; /* c.path and c.rel are owned by the item */
+	size_t renamed_from; /* index of the CHANGE_DELETE it came from, or SIZE_MAX */
+	bool renamed_away;   /* a CHANGE_DELETE that is the source of a rename */
+};
+struct change_list {
+	struct change_item *v;
+	size_t n, cap;
+};
+int change_collect(const struct change_layer *layers, size_t n, struct change_list *l,
+		   struct err *e);
+/* Same plus filter: keeps only paths equal to or below one of @paths (absolute; NULL-ended). */
+int change_collect_paths(const struct change_layer *layers, size_t n,
+			 const char *const *paths, struct change_list *l, struct err *e);
+void change_list_free(struct change_list *l);
+
+/*
+ * Pairs deleted and added regular files (and symlinks) with equal content, preferring
+ * equal base names; empty files are never paired. Fills in renamed_from/renamed_away.
+ * Cost: reads only files whose size occurs on both sides.
+ */
+int change_find_renames(const struct change_layer *layers, struct change_list *l,
+			struct err *e);
+
+#endif

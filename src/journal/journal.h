@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_JOURNAL_JOURNAL_H
+#define STET_JOURNAL_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/*
+ * What we promised, in SQLite; the only SQL of the project. One journal per user,
+ * `journal.db` in the state directory, shared by any number of processes.
+ *
+ * Durability is asked for per call. JOURNAL_LAZY survives the death of any process but
+ * may be lost (whole, never in part) in a power cut: enough for everything that happens
+ * before a commit, where losing the record loses a pending transaction and never a host
+ * file. JOURNAL_SYNC is on the disk when the call returns, and so is everything
+ * written before it.
+ */
+enum journal_sync { JOURNAL_LAZY, JOURNAL_SYNC };
+
+struct journal;
+
+/*
+ * Opens (creating it if need be) the journal in directory @dir. Fails with
+ * ERR_CORRUPT if it is not a journal or damaged, ERR_UNSUPPORTED if a newer stet wrote it;
+ * in both cases the file is left untouched.
+ */
+int journal_open(const char *dir, struct journal **out, struct err *e);
+void journal_close(struct journal *j); /* NULL is fine */
+
+/* States of a transaction; txn/txn.h says which may follow which. Stored by name. */
+enum txn_state {
+	TXN_OPEN,	 /* recorded, sandbox not yet up */
+	TXN_ACTIVE,	 /* processes run in it (or did, until somebody killed us) */
+	TXN_FROZEN,	 /* ended, pending: a decision is due */
+	TXN_ROLLED_BACK, /* thrown away; data kept until pruned */
+	TXN_PRUNED,	 /* record only */
+	TXN_STATES
+};
+const char *txn_state_name(enum txn_state s);
+
+enum layer_kind {
+	LAYER_OVERLAY, /* dir/up lies over host */
+	LAYER_SCRATCH, /* dir/up is all there is: private /tmp and the like */
+};
+
+struct layer_record {
+	enum layer_kind kind;
+	char *host; /* absolute path it is seen at */
+	char *dir;  /* absolute path of its directory in a store: up/, wk/ */
+	bool lax_owner;
+};
+
+/* A path or effect outside the transaction: what cannot be undone. */
+struct effect_record {
+	char *kind; /* "write-through", "network", … */
+	char *what; /* path or text */
+};
+
+struct txn_record {
+	int64_t id; /* assigned by journal_txn_add; 1, 2, … per journal, never reused */
+	char *name; /* given by --name, or NULL; unique among unpruned transactions */
+	enum txn_state state;
+	char *workspace; /* absolute, resolved */
+	char *dir;	 /* its directory in the first store; holds the lock file */
+	char **argv;	 /* NULL-ended */
+	char *options;	 /* JSON object: how to build the sandbox again (explore) */
+	int64_t begin_ns; /* CLOCK_REALTIME_COARSE, nanoseconds */
+	int64_t end_ns;	  /* 0 while not ended */
+	int exit_status;  /* as the shell would see it; -1 while not known */
+	char *reason;	  /* why it ended: "exit", "signal", "timeout", "error"; or NULL */
+	struct layer_record *layers;
+	size_t nlayers;
+	struct effect_record *effects;
+	size_t neffects;
+};
+void txn_record_free(struct txn_record *r); /* the contents, not r itself */
+
+/* Adds the row with its layers and effects, atomically; sets r->id. ERR_USAGE if the
+ * name is taken. */
+int journal_txn_add(struct journal *j, struct txn_record *r, enum journal_sync s,
+		    struct err *e);
+
+/* Compare-and-set of the state; ERR_STATE if it is not @from any more. */
+int journal_txn_move(struct journal *j, int64_t id, enum txn_state from,
+		     enum txn_state to, enum journal_sync s, struct err *e);
+
+/* Records the end: state, exit status, reason, end time. */
+int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_status,
+		    const char *reason, int64_t end_ns, enum journal_sync s,
+		    struct err *e);
+
+/* Replaces layers and directory (a transaction is recorded before its layers exist). */
+int journal_txn_set_layers(struct journal *j, const struct txn_record *r,
+			   enum journal_sync s, struct err *e);
+
+/* Fills in *r (free it). ERR_USAGE if there is no such transaction. */
+int journal_txn_get(struct journal *j, int64_t id, struct txn_record *r, struct err *e);
+
+/* By --name, among unpruned ones. */
+int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *r,
+			struct err *e);
+
+/* All, newest first, each freed after @fn returned. Positive return of @fn stops early. */
+typedef int journal_txn_fn(void *arg, struct txn_record *r, struct err *e);
+int journal_txn_each(struct journal *j, journal_txn_fn *fn, void *arg, struct err *e);
+
+/*
+ * Moves what the log holds into the database file (fsyncs): off the critical path. Being
+ * unable to because others read or write at this moment is no failure. _due() says
+ * whether the last write of this connection left a log long enough for the next open
+ * to notice; nothing is lost but time if that is ignored.
+ */
+bool journal_checkpoint_due(const struct journal *j);
+int journal_checkpoint(struct journal *j, struct err *e);
+
+#endif

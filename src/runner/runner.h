@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_RUNNER_RUNNER_H
+#define STET_RUNNER_RUNNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "snap/view.h"
+
+/*
+ * Processes in a sandbox. Builds the view in new namespaces, runs one command in it
+ * with its own terminal (if ours is one) or pipes, and returns when nothing of it is left:
+ * no process, no mount.
+ */
+struct run_spec {
+	const struct view *view;
+	char *const *argv; /* looked up in the child's PATH, inside */
+	char *const *envp; /* complete environment of the command */
+	const char *cwd;
+	int64_t timeout_ms; /* 0: none */
+	bool want_tty;	    /* own pty if fds 0 and 1 are terminals */
+	int lock;	    /* descriptor that must not reach the inside; -1 if none */
+};
+
+enum run_reason { RUN_EXIT, RUN_SIGNAL, RUN_TIMEOUT, RUN_ERROR };
+const char *run_reason_name(enum run_reason r);
+
+struct run_result {
+	enum run_reason reason;
+	int status; /* as a shell sees it: exit code, 128+n, 124, 126, 127 */
+	int signal; /* RUN_SIGNAL */
+	int64_t setup_us, run_us; /* building the sandbox; the command itself */
+	uint64_t dir_renames; /* emulated */
+};
+
+/*
+ * Returns 0 whenever the command was started (or could not be executed: status 126/127),
+ * whatever became of it; -1 if the sandbox could not be built, in which case
+ * nothing was executed. SIGTERM, SIGHUP, SIGINT and SIGQUIT sent to the caller are passed
+ * on to the command. The terminal is as it was, in every case.
+ */
+int runner_run(const struct run_spec *spec, struct run_result *res, struct err *e);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_TXN_H
+#define STET_TXN_TXN_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "change/change.h"
+#include "journal/journal.h"
+#include "snap/view.h"
+
+/*
+ * Transactions: states, begin, end, rollback, prune. Never sees a process.
+ *
+ * Invariants, asserted by txn_check():
+ *  1. The host tree is unchanged in every state that exists before a commit.
+ *  2. Whoever drives an OPEN or ACTIVE transaction holds the flock on its lock file; a
+ *     transaction in these states whose lock is free was interrupted.
+ *  3. A transaction that is not PRUNED has its directory and every layer directory.
+ *  4. Data in a store that belongs to no journal row is garbage (prune removes it).
+ */
+
+/* The user's state directory and journal; opened once per command. */
+struct home {
+	char *dir; /* $STET_STATE_DIR, $XDG_STATE_HOME/stet, ~/.local/state/stet */
+	struct journal *journal;
+};
+/* Creates the directory (0700) and the journal where they are missing. */
+int home_open(struct home *h, struct err *e);
+void home_close(struct home *h);
+
+struct txn {
+	struct txn_record rec;
+	int lock; /* the flock, or -1 */
+};
+void txn_close(struct txn *t); /* gives the lock up */
+
+/* How it looks to a person: a state, or what the lock says about it. */
+enum txn_look {
+	TXN_RUNNING,
+	TXN_INTERRUPTED,
+	TXN_PENDING,
+	TXN_GONE /* rolled back */,
+	TXN_EMPTY /* pruned */
+};
+enum txn_look txn_look(const struct txn_record *r);
+const char *txn_look_name(enum txn_look l); /* "running", "interrupted", … */
+
+/*
+ * Records a new transaction, makes its directories in the stores, takes its lock. On
+ * failure nothing is left behind. @v gets the layer directories filled in.
+ */
+int txn_begin(struct home *h, struct view *v, const char *name, char *const argv[],
+	      const char *options, struct txn *t, struct err *e);
+
+/*
+ * Takes an ended (or interrupted) one up again, for explore: PENDING -> ACTIVE. @v was
+ * made with view_request.resume; its layers are made ready to be mounted again.
+ */
+int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e);
+
+/* Ends and forgets a transaction that changed nothing (or never ran): ACTIVE -> PRUNED, its
+ * data deleted at once. One journal write instead of three. */
+int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reason,
+		struct err *e);
+
+/* ACTIVE -> FROZEN with the result of the run. The lock stays until txn_close(). */
+int txn_end(struct home *h, struct txn *t, int exit_status, const char *reason,
+	    struct err *e);
+
+/*
+ * Finds a transaction: @ref is its number ("3", "t3"), its name, or NULL: then the newest
+ * unpruned one whose workspace holds @cwd, pending and running ones first.
+ * ERR_USAGE if there is none. Takes no lock.
+ */
+int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
+	     struct err *e);
+
+/* Layers in the form the change room wants; free the array (not what it points to). */
+struct change_layer *txn_layers(const struct txn_record *r, size_t *n);
+
+/* PENDING or interrupted -> ROLLED_BACK; ERR_STATE while it runs. Constant time: the data
+ * stays where it is until it is pruned. */
+int txn_rollback(struct home *h, struct txn *t, struct err *e);
+
+struct prune_result {
+	uint64_t transactions, orphans; /* removed */
+	uint64_t bytes;			/* given back */
+};
+/*
+ * Deletes the data of rolled-back transactions and whatever a crash left in the stores.
+ * With @id > 0 only that one. @dry_run: counts only. Pending ones are never touched.
+ */
+int txn_prune(struct home *h, int64_t id, bool dry_run, struct prune_result *r,
+	      struct err *e);
+
+/* Asserts the invariants above for one record; ERR_CORRUPT says which is broken. */
+int txn_check(const struct txn_record *r, struct err *e);
+
+#endif
