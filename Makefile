@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The door. Meson and ninja do the work; build-aux/ holds the scripts. Every target
+# installs the Debian packages it lacks (or says which), builds, and does its job.
+#
+#   make                       build
+#   make run ARGS="run -- ls"  build and run stet in the directory make was called in
+#   make test                  every test; ends with "N passed, N failed"
+#   make install PREFIX=/usr/local DESTDIR=
+#   make bench                 the benchmarks; writes bench/RESULTS.md
+#   make fmt                   clang-format on all sources
+#   make clean
+#
+# `make -f DIR/Makefile run` works from any directory.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+ARGS ?=
+
+ROOT := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+AUX := $(ROOT)/build-aux
+
+# Taken as it was typed: a `$` in ARGS is the shell's, not make's.
+export STET_ARGS = $(value ARGS)
+
+all:
+	@"$(AUX)/deps" build
+	@"$(AUX)/build" release >/dev/null
+
+run:
+	@"$(AUX)/deps" build
+	@"$(AUX)/door" run
+
+test:
+	@"$(AUX)/deps" build test
+	@"$(ROOT)/tests/run"
+
+install:
+	@"$(AUX)/deps" build
+	@"$(AUX)/door" install "$(PREFIX)" "$(DESTDIR)"
+
+bench:
+	@"$(AUX)/deps" build bench
+	@"$(AUX)/door" bench
+
+fmt:
+	@"$(AUX)/deps" format
+	@cd "$(ROOT)" && find src tests bench -name '*.[ch]' -exec clang-format-14 -i {} +
+
+clean:
+	@"$(AUX)/door" clean
+
+.PHONY: all run test install bench fmt clean

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SYS_MOUNTINFO_H
+#define STET_SYS_MOUNTINFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* One line of /proc/self/mountinfo, escapes undone. */
+struct mountpoint {
+	int id, parent;
+	dev_t dev;
+	char *root;   /* the path within the filesystem that is mounted */
+	char *target; /* where */
+	char *fstype;
+	uint64_t attrs; /* MOUNT_ATTR_*: RDONLY, NOSUID, NODEV, NOEXEC, NOATIME, … */
+	bool read_only; /* the mount or the whole filesystem */
+	bool visible;	/* not covered by a later mount; filled in by mountinfo_read */
+};
+
+struct mountinfo {
+	struct mountpoint *v;
+	size_t n;
+	char *text; /* the strings live in here */
+};
+
+/* Reads the calling process' table. -errno; -EBADMSG for a line that is not understood. */
+int mountinfo_read(struct mountinfo *mi);
+/* The same from text (taken over, freed with the table); visible is true for all. */
+int mountinfo_parse(char *text, struct mountinfo *mi);
+void mountinfo_free(struct mountinfo *mi);
+
+/* The visible mount that holds absolute path @path (by name), or NULL. */
+const struct mountpoint *mountinfo_of(const struct mountinfo *mi, const char *path);
+
+/* Is @path equal to @dir or beneath it? Both absolute and clean. */
+bool path_within(const char *path, const char *dir);
+
+#endif
