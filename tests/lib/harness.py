@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test runner: builds, jobs, and the count. See tests/run."""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
+
+from identity import identities
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TESTS = os.path.join(ROOT, "tests")
+PYTEST_SUITES = ("cli", "live", "agents")
+SUITES = ("build", "meta", "unit") + PYTEST_SUITES
+JOB_SECONDS = 420
+MARK = re.compile(r'^NEEDS = "([^"]*)"', re.M)
+
+
+class Count:
+    """What one suite came to; written to from several threads."""
+
+    def __init__(self, name):
+        self.name, self.passed, self.failed, self.impossible = name, 0, 0, 0
+        self.seconds = 0.0
+
+
+class Report:
+    """Collects results and prints them: one line per suite, failures in full."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.suites = {}
+
+    def add(self, suite, passed, failed, impossible, seconds, trouble):
+        with self.lock:
+            c = self.suites.setdefault(suite, Count(suite))
+            c.passed += passed
+            c.failed += failed
+            c.impossible += impossible
+            c.seconds += seconds
+            if trouble:
+                print(f"\n---- {suite}\n{trouble.rstrip()}\n", flush=True)
+
+    def line(self, suite):
+        c = self.suites.get(suite)
+        if c is None:
+            return
+        more = f", {c.impossible} impossible here" if c.impossible else ""
+        print(f"{suite}: {c.passed} passed, {c.failed} failed{more} ({c.seconds:.0f} s)",
+              flush=True)
+
+    def total(self):
+        passed = sum(c.passed for c in self.suites.values())
+        failed = sum(c.failed for c in self.suites.values())
+        return passed, failed
+
+
+def run(argv, env=None, identity=None, cwd=None, seconds=JOB_SECONDS):
+    """Runs to the end or the time limit; (status, output, seconds). Status None: time limit."""
+    begin = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        p = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out,
+                             stderr=out, start_new_session=True,
+                             **(identity.popen() if identity else {}))
+        try:
+            status = p.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+            status = None
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+    return status, text, time.monotonic() - begin
+
+
+def build(report, kind, target):
+    status, text, seconds = run([f"{ROOT}/build-aux/build", kind, target], os.environ.copy())
+    report.add("build", int(status == 0), int(status != 0), 0, seconds,
+               "" if status == 0 else f"{kind}: {text}")
+    return text.strip().splitlines()[-1] if status == 0 else None
+
+
+def build_probe(report, stage):
+    out = f"{stage}/probe"
+    status, text, seconds = run(["musl-gcc", "-static", "-O1", "-Wall", "-Wextra", "-Werror",
+                                 "-idirafter", "/usr/include", "-idirafter",
+                                 "/usr/include/x86_64-linux-gnu", "-o", out]
+                                + sorted(glob.glob(f"{TESTS}/probe/*.c")))
+    report.add("build", int(status == 0), int(status != 0), 0, seconds,
+               "" if status == 0 else f"probe: {text}")
+
+
+def stage_all(report, stage, suites):
+    """Builds and copies what the jobs use to a place that every user can read."""
+    dirs = {}
+    for kind in ("release", "asan"):
+        dirs[kind] = build(report, kind, "tests")
+    if "build" in suites:
+        build(report, "clang", "tests")
+    if glob.glob(f"{TESTS}/probe/*.c"):
+        build_probe(report, stage)
+    if "agents" in suites and os.path.exists(f"{ROOT}/build-aux/agents"):
+        status, text, seconds = run([f"{ROOT}/build-aux/agents", "qwen"],
+                                    dict(os.environ, STET_TEST_CACHE=cache()))
+        report.add("build", int(status == 0), int(status != 0), 0, seconds,
+                   "" if status == 0 else f"agents: {text}")
+    for kind, d in dirs.items():
+        if d:
+            os.makedirs(f"{stage}/{kind}")
+            shutil.copy2(f"{d}/stet", f"{stage}/{kind}/stet")
+    shutil.copytree(TESTS, f"{stage}/tests", ignore=shutil.ignore_patterns("__pycache__"))
+    os.makedirs(f"{stage}/build-aux")
+    for f in glob.glob(f"{ROOT}/build-aux/*"):
+        shutil.copy2(f, f"{stage}/build-aux")
+    return dirs
+
+
+def cache():
+    """Where downloaded test material is kept between runs; every user can read it."""
+    if "STET_TEST_CACHE" in os.environ:
+        return os.environ["STET_TEST_CACHE"]
+    if os.geteuid() == 0:
+        return "/var/cache/stet-test"
+    return os.path.expanduser("~/.cache/stet-test")
+
+
+def job_env(who, home, kind, stage):
+    keep = ("PATH", "LANG", "LC_ALL", "TERM", "CI")
+    env = {k: os.environ[k] for k in keep if k in os.environ}
+    env.setdefault("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+    env.update(HOME=home, TMPDIR=home, USER=who.name, LOGNAME=who.name,
+               PYTHONDONTWRITEBYTECODE="1", STET_BIN=f"{stage}/{kind}/stet",
+               STET_PROBE=f"{stage}/probe", STET_BUILD=kind, STET_SOURCE=stage,
+               STET_TEST_CACHE=cache())
+    # Inside a PID namespace the leak checker cannot stop its threads; unit tests have it.
+    env["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1:disable_coredump=0"
+    env["UBSAN_OPTIONS"] = "halt_on_error=1:abort_on_error=1:print_stacktrace=1"
+    return env
+
+
+def tap(text, status):
+    """(passed, failed) of a cmocka program's TAP output."""
+    passed = len(re.findall(r"^ok \d+ - ", text, re.M))
+    failed = len(re.findall(r"^not ok \d+", text, re.M))
+    failed += len(re.findall(r"^ok \d+ # SKIP", text, re.M | re.I))
+    planned = sum(int(n) for n in re.findall(r"^1\.\.(\d+)", text, re.M))
+    if planned > passed + failed:
+        failed = planned - passed
+    if status != 0 and failed == 0:
+        failed = 1
+    if passed + failed == 0:
+        failed = 1
+    return passed, failed
+
+
+def unit_job(report, suite, exe, env, who, cwd):
+    env = dict(env, CMOCKA_MESSAGE_OUTPUT="TAP")
+    env["ASAN_OPTIONS"] = "detect_leaks=1:abort_on_error=1"
+    status, text, seconds = run([exe], env, who, cwd)
+    passed, failed = tap(text, status)
+    name = os.path.basename(exe)
+    report.add(suite, passed, failed, 0, seconds,
+               f"{name} (status {status}):\n{text}" if failed else "")
+
+
+def unit_programs(dirs):
+    """Paths of the unit tests by build, as meson knows them."""
+    found = {}
+    for kind, d in dirs.items():
+        if not d:
+            continue
+        text = subprocess.run(["meson", "introspect", "--tests", d], check=True,
+                              stdout=subprocess.PIPE).stdout
+        found[kind] = [t["cmd"][0] for t in json.loads(text)]
+    return found
+
+
+def xml_count(path):
+    """(passed, failed, impossible, remarks) of a junit file."""
+    passed = failed = impossible = 0
+    remarks = []
+    for case in ElementTree.parse(path).iter("testcase"):
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            failed += 1
+        elif skipped is None:
+            passed += 1
+        elif re.search(r"\bimpossible here:", skipped.get("message", "")):
+            impossible += 1
+        else:
+            failed += 1
+            remarks.append(f"skipped {case.get('name')}: {skipped.get('message')}")
+    return passed, failed, impossible, "\n".join(remarks)
+
+
+def pytest_job(report, suite, file, env, who, base, extra):
+    xml = f"{base}/result.xml"
+    argv = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
+            "--no-header", "-o", "junit_family=xunit1", f"--basetemp={base}/t",
+            f"--junitxml={xml}", f"--rootdir={os.path.dirname(os.path.dirname(file))}",
+            file] + extra
+    with open(file, encoding="utf-8") as f:
+        needs = MARK.search(f.read())
+    if needs and os.geteuid() == 0:
+        # Mounts for this job alone, in a mount namespace of its own; then it drops to `who`.
+        argv = ["unshare", "--mount", "--propagation", "private", "/usr/bin/python3",
+                os.path.join(TESTS, "lib", "mounts.py"), base, who.name,
+                needs.group(1)] + argv
+        who = None
+    status, text, seconds = run(argv, env, who, base)
+    name = os.path.basename(file)
+    if status == 5 and extra:
+        return
+    try:
+        passed, failed, impossible, remarks = xml_count(xml)
+    except (OSError, ElementTree.ParseError):
+        passed, failed, impossible, remarks = 0, 1, 0, "it ended without a result"
+    if status is None:
+        failed, remarks = max(failed, 1), "time limit reached"
+    elif status != 0 and failed == 0:
+        failed = 1
+    report.add(suite, passed, failed, impossible, seconds,
+               f"{name} (status {status})\n{text}\n{remarks}" if failed else "")
+
+
+class Places:
+    """Directories for jobs, in the home of whoever runs them: projects lie in homes."""
+
+    def __init__(self, people):
+        self.base = {}
+        self.n = 0
+        for who in people:
+            d = tempfile.mkdtemp(prefix="stet-test-", dir=who.home)
+            os.chown(d, who.uid, who.gid)
+            self.base[who.name] = d
+
+    def new(self, who):
+        self.n += 1
+        d = f"{self.base[who.name]}/j{self.n}"
+        os.mkdir(d, 0o755)
+        os.chown(d, who.uid, who.gid)
+        return d
+
+    def remove(self):
+        for d in self.base.values():
+            remove_tree(d)
+
+
+def remove_tree(d):
+    subprocess.run(["chmod", "-R", "u+rwX", d], check=False, stderr=subprocess.DEVNULL)
+    subprocess.run(["rm", "-rf", d], check=False)
+
+
+def plan(report, suites, people, stage, dirs, places, extra):
+    """The jobs, longest suites first: (suite, function, arguments...)."""
+    jobs = []
+    for name in PYTEST_SUITES[::-1]:
+        if name not in suites:
+            continue
+        for file in sorted(glob.glob(f"{stage}/tests/{name}/test_*.py")):
+            for who in people:
+                for kind in ("asan", "release"):
+                    if not dirs.get(kind):
+                        continue
+                    suite = f"{name}/{kind}/{who.label}"
+                    d = places.new(who)
+                    env = job_env(who, d, kind, stage)
+                    jobs.append((pytest_job, report, suite, file, env, who, d, extra))
+    if "unit" in suites and not extra:
+        for kind, programs in unit_programs(dirs).items():
+            for exe in programs:
+                copy = f"{stage}/{kind}/{os.path.basename(exe)}"
+                shutil.copy2(exe, copy)
+                for who in people:
+                    d = places.new(who)
+                    jobs.append((unit_job, report, f"unit/{kind}/{who.label}", copy,
+                                 job_env(who, d, kind, stage), who, d))
+    if "meta" in suites:
+        who = people[0]
+        for file in sorted(glob.glob(f"{TESTS}/meta/test_*.py")):
+            d = places.new(who)
+            env = job_env(who, d, "release", stage)
+            env["STET_SOURCE"] = ROOT
+            jobs.append((pytest_job, report, "meta", file, env, who, d, extra))
+    return jobs
+
+
+def main(argv):
+    extra = []
+    if "--" in argv:
+        i = argv.index("--")
+        argv, extra = argv[:i], argv[i + 1:]
+    if any(a.startswith("-") or a not in SUITES for a in argv):
+        print(f"usage: tests/run [{'|'.join(SUITES)}]... [-- PYTEST-ARGUMENT...]",
+              file=sys.stderr)
+        return 2
+    suites = argv or list(SUITES)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    report = Report()
+    with identities() as people:
+        stage = tempfile.mkdtemp(prefix="stet-stage-", dir="/var/tmp")
+        os.chmod(stage, 0o755)
+        places = Places(people)
+        try:
+            dirs = stage_all(report, stage, suites)
+            report.line("build")
+            jobs = plan(report, suites, people, stage, dirs, places, extra)
+            with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
+                for f in [pool.submit(*job) for job in jobs]:
+                    f.result()
+        finally:
+            places.remove()
+            remove_tree(stage)
+    for suite in sorted(report.suites):
+        if suite != "build":
+            report.line(suite)
+    passed, failed = report.total()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""usage: mounts.py BASE USER "NEED..." COMMAND...
+
+Run by root in a mount namespace of its own: makes the file systems and objects a test
+file asks for (NEEDS = "..." in it), tells where they are in STET_TEST_FS_DIR
+("ext4=/path:xfs=/path"), turns into USER and executes COMMAND. All of it vanishes with
+the namespace.
+
+  ext4 xfs btrfs    fresh file systems on loop devices, owned by USER
+  tmpfs             the same in memory
+  small             an ext4 of a few megabytes, to be filled
+  strict            a tmpfs mounted noexec,nosuid,nodev
+  readonly          a read-only mount with a file in it
+  alias             the root file system once more, bound at another place
+  foreign           objects of other owners that USER may write
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from identity import EXTRA_GROUP, Identity  # noqa: E402
+
+MIB = 1 << 20
+MKFS = {
+    "ext4": (256 * MIB, ["mkfs.ext4", "-q", "-F", "-E", "root_owner={uid}:{gid}"]),
+    "small": (16 * MIB, ["mkfs.ext4", "-q", "-F", "-m", "0", "-E", "root_owner={uid}:{gid}"]),
+    "xfs": (320 * MIB, ["mkfs.xfs", "-q", "-f"]),
+    "btrfs": (256 * MIB, ["mkfs.btrfs", "-q", "-f"]),
+}
+
+
+def command(*argv):
+    r = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, check=False)
+    if r.returncode != 0:
+        sys.exit(f"{' '.join(argv)}: {r.stdout.decode(errors='replace')}")
+
+
+def make_loop(need, where, who, images):
+    size, mkfs = MKFS[need]
+    image = f"{images}/{need}.img"
+    with open(image, "wb") as f:
+        f.truncate(size)
+    command(*[a.format(uid=who.uid, gid=who.gid) for a in mkfs], image)
+    command("mount", "-o", "loop", image, where)
+    # The mount keeps it; nothing is left to be cleaned up later.
+    os.unlink(image)
+    os.chown(where, who.uid, who.gid)
+    if os.path.isdir(f"{where}/lost+found"):
+        os.rmdir(f"{where}/lost+found")
+
+
+def make_foreign(where, who):
+    """What other people own and USER may write all the same."""
+    os.chown(where, who.uid, who.gid)
+    with open(f"{where}/root-0666", "w", encoding="ascii") as f:
+        f.write("root's\n")
+    os.chmod(f"{where}/root-0666", 0o666)
+    os.mkdir(f"{where}/root-1777")
+    os.chmod(f"{where}/root-1777", 0o1777)
+    os.mkdir(f"{where}/group-2775")
+    shutil.chown(f"{where}/group-2775", 0, EXTRA_GROUP)
+    os.chmod(f"{where}/group-2775", 0o2775)
+    for name in ("own-file", "group-2775/file"):
+        with open(f"{where}/{name}", "w", encoding="ascii") as f:
+            f.write("text\n")
+        shutil.chown(f"{where}/{name}", who.uid, EXTRA_GROUP)
+        os.chmod(f"{where}/{name}", 0o664)
+    os.mkdir(f"{where}/own-dir")
+    shutil.chown(f"{where}/own-dir", who.uid, EXTRA_GROUP)
+    os.mkdir(f"{where}/root-0755")
+    with open(f"{where}/root-0755/file", "w", encoding="ascii") as f:
+        f.write("root's\n")
+    os.chmod(f"{where}/root-0755/file", 0o644)
+
+
+def make(need, where, who, images):
+    if need in MKFS:
+        make_loop(need, where, who, images)
+    elif need == "tmpfs":
+        command("mount", "-t", "tmpfs", "-o",
+                f"size=256m,mode=755,uid={who.uid},gid={who.gid}", "tmpfs", where)
+    elif need == "strict":
+        command("mount", "-t", "tmpfs", "-o",
+                f"size=16m,mode=755,noexec,nosuid,nodev,uid={who.uid},gid={who.gid}",
+                "tmpfs", where)
+    elif need == "readonly":
+        os.chown(where, who.uid, who.gid)
+        with open(f"{where}/file", "w", encoding="ascii") as f:
+            f.write("kept\n")
+        os.chown(f"{where}/file", who.uid, who.gid)
+        command("mount", "--bind", where, where)
+        command("mount", "-o", "remount,bind,ro", where)
+    elif need == "alias":
+        command("mount", "--bind", "/", where)
+    elif need == "foreign":
+        make_foreign(where, who)
+    else:
+        sys.exit(f"mounts.py: what is {need}?")
+
+
+def main(argv):
+    base, name, needs, rest = argv[0], argv[1], argv[2].split(), argv[3:]
+    who = Identity(name, "")
+    fs = f"{base}/fs"
+    os.mkdir(fs, 0o755)
+    os.mkdir(f"{fs}/images", 0o700)
+    for need in needs:
+        os.mkdir(f"{fs}/{need}", 0o755)
+        make(need, f"{fs}/{need}", who, f"{fs}/images")
+    os.environ["STET_TEST_FS_DIR"] = ":".join(f"{n}={fs}/{n}" for n in needs)
+    who.become()
+    os.execv(rest[0], rest)
+
+
+main(sys.argv[1:])

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests use: running stet, making trees, taking a tree's digest."""
+import hashlib
+import json
+import os
+import signal
+import stat
+import subprocess
+import time
+
+
+class Result:
+    """How a command ended. Texts are decoded so that no byte is lost."""
+
+    def __init__(self, argv, rc, out, err):
+        self.argv, self.rc, self.raw = argv, rc, out
+        self.out = out.decode(errors="surrogateescape")
+        self.err = err.decode(errors="surrogateescape")
+
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError as e:
+            raise AssertionError(f"not JSON ({e}): {self!r}") from e
+
+    def ok(self, rc=0):
+        """Asserts the exit status; gives itself back."""
+        assert self.rc == rc, f"exit status {self.rc}, not {rc}\n{self!r}"
+        return self
+
+    def __repr__(self):
+        return (f"$ {' '.join(map(str, self.argv))}\n[{self.rc}]\n"
+                f"--- stdout\n{self.out}\n--- stderr\n{self.err}")
+
+
+class Stet:
+    """stet with an environment of its own: HOME and state lie in the test's directory."""
+
+    def __init__(self, path, home):
+        self.path, self.home = path, home
+        self.state = os.path.join(home, ".local", "state", "stet")
+        self.env = {
+            "HOME": home, "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "LANG": "C.UTF-8", "TERM": "xterm", "USER": os.environ.get("USER", ""),
+            "LOGNAME": os.environ.get("USER", ""), "NO_COLOR": "1",
+            "TMPDIR": "/tmp",
+        }
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS"):
+            if name in os.environ:
+                self.env[name] = os.environ[name]
+
+    def environ(self, extra=None):
+        env = dict(self.env)
+        for k, v in (extra or {}).items():
+            if v is None:
+                env.pop(k, None)
+            else:
+                env[k] = v
+        return env
+
+    def popen(self, *args, cwd=None, env=None, **kw):
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen([self.path, *map(os.fspath, args)], cwd=cwd or self.home,
+                                env=self.environ(env), **kw)
+
+    def __call__(self, *args, cwd=None, env=None, input=None, timeout=60, **kw):
+        if input is not None:
+            kw["stdin"] = subprocess.PIPE
+            if isinstance(input, str):
+                input = input.encode()
+        with self.popen(*args, cwd=cwd, env=env, **kw) as p:
+            try:
+                out, err = p.communicate(input, timeout)
+            except subprocess.TimeoutExpired:
+                p.send_signal(signal.SIGKILL)
+                out, err = p.communicate()
+                raise AssertionError(
+                    f"still running after {timeout} s\n"
+                    f"{Result(p.args, 'killed', out or b'', err or b'')!r}") from None
+        return Result(p.args, p.returncode, out or b"", err or b"")
+
+    def run(self, *argv, opts=(), **kw):
+        """`stet run OPTS --quiet -- ARGV`."""
+        return self("run", "--quiet", *opts, "--", *argv, **kw)
+
+    def sh(self, script, *args, opts=(), **kw):
+        """A shell script inside; $1... are args."""
+        return self.run("bash", "-c", script, "bash", *args, opts=opts, **kw)
+
+
+def make_tree(where, spec):
+    """Makes what a dict says, below a directory; gives the directory back.
+
+    name: "text" or b"bytes"        a file
+    name: {...}                     a directory with these entries
+    name: ("link", target)          a symbolic link
+    name: ("hard", other)           a hard link to a path relative to the top
+    name: ("fifo",)
+    name: ("mode", 0o600, entry)    any of these, with a mode
+    name: ("mtime", ns, entry)      ... with a time
+    name: ("xattr", {n: b"v"}, entry)
+    name: ("sparse", size)          a file of zeros without blocks
+    """
+    top = os.fsencode(where)
+
+    def make(path, entry):
+        if isinstance(entry, dict):
+            os.makedirs(path, exist_ok=True)
+            for name, sub in entry.items():
+                make(os.path.join(path, os.fsencode(name)), sub)
+        elif isinstance(entry, (str, bytes)):
+            with open(path, "wb") as f:
+                f.write(entry.encode() if isinstance(entry, str) else entry)
+        elif entry[0] == "link":
+            os.symlink(entry[1], path)
+        elif entry[0] == "hard":
+            os.link(os.path.join(top, os.fsencode(entry[1])), path)
+        elif entry[0] == "fifo":
+            os.mkfifo(path)
+        elif entry[0] == "sparse":
+            with open(path, "wb") as f:
+                f.truncate(entry[1])
+        elif entry[0] == "mode":
+            make(path, entry[2])
+            os.chmod(path, entry[1])
+        elif entry[0] == "mtime":
+            make(path, entry[2])
+            os.utime(path, ns=(entry[1], entry[1]), follow_symlinks=False)
+        elif entry[0] == "xattr":
+            make(path, entry[2])
+            for name, value in entry[1].items():
+                os.setxattr(path, name, value, follow_symlinks=False)
+        else:
+            raise ValueError(entry)
+
+    make(top, spec)
+    return where
+
+
+def holes(fd, size):
+    """Where the data of a file lies: ((begin, end), ...)."""
+    found, at = [], 0
+    while at < size:
+        try:
+            begin = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError:
+            break
+        at = os.lseek(fd, begin, os.SEEK_HOLE)
+        found.append((begin, at))
+    return tuple(found)
+
+
+def xattrs(path):
+    try:
+        return {n: os.getxattr(path, n, follow_symlinks=False)
+                for n in sorted(os.listxattr(path, follow_symlinks=False))}
+    except OSError:
+        return {}
+
+
+def describe(path, st, exact):
+    d = {"type": stat.S_IFMT(st.st_mode), "mode": stat.S_IMODE(st.st_mode), "uid": st.st_uid,
+         "gid": st.st_gid, "mtime": st.st_mtime_ns, "xattrs": xattrs(path)}
+    if not stat.S_ISDIR(st.st_mode):
+        d["nlink"] = st.st_nlink
+    if exact:
+        d["ino"], d["ctime"] = st.st_ino, st.st_ctime_ns
+    if stat.S_ISREG(st.st_mode):
+        with open(path, "rb") as f:
+            d["sha"] = hashlib.file_digest(f, "sha256").hexdigest()
+            d["size"] = st.st_size
+            d["data"] = holes(f.fileno(), st.st_size)
+    elif stat.S_ISLNK(st.st_mode):
+        d["target"] = os.readlink(path)
+    elif stat.S_ISBLK(st.st_mode) or stat.S_ISCHR(st.st_mode):
+        d["rdev"] = st.st_rdev
+    return d
+
+
+def digest(path, exact=True, ignore=()):
+    """All that can be seen of a tree: {relative path: properties}, the top as b"".
+
+    exact: inode numbers and change times too, so that even a change that was undone shows.
+    ignore: paths (relative, bytes) left out with what is below them.
+    """
+    top = os.fsencode(path)
+    seen = {}
+
+    def walk(full, rel):
+        st = os.lstat(full)
+        seen[rel] = describe(full, st, exact)
+        if stat.S_ISDIR(st.st_mode):
+            for name in sorted(os.listdir(full)):
+                sub = os.path.join(rel, name) if rel else name
+                if sub not in ignore:
+                    walk(os.path.join(full, name), sub)
+
+    walk(top, b"")
+    return seen
+
+
+def differences(before, after):
+    """What two digests differ in, for an assertion's message."""
+    found = []
+    for name in sorted(set(before) | set(after)):
+        a, b = before.get(name), after.get(name)
+        if a is None or b is None:
+            found.append(f"{'added' if a is None else 'gone'}: {name!r}")
+        elif a != b:
+            keys = [k for k in sorted(set(a) | set(b)) if a.get(k) != b.get(k)]
+            found.append(f"{name!r}: " + ", ".join(
+                f"{k} {a.get(k)!r} -> {b.get(k)!r}" for k in keys))
+    return found
+
+
+def wait_until(what, seconds=20, message="waited in vain"):
+    """Polls a condition; the wait is a limit, not a pace."""
+    end = time.monotonic() + seconds
+    while True:
+        value = what()
+        if value:
+            return value
+        assert time.monotonic() < end, message() if callable(message) else message
+        time.sleep(0.01)
