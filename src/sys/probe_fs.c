@@ -70,7 +70,8 @@ static int remove_tree(int dirfd, const char *name, int depth)
 		return 0;
 	if (depth >= MAX_DEPTH)
 		return -ELOOP;
-	fchmodat(dirfd, name, 0700, 0);
+	if (fchmodat(dirfd, name, 0700, 0) < 0)
+		return -errno;
 	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
