@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_JOURNAL_SCHEMA_H
+#define STET_JOURNAL_SCHEMA_H
+
+/* "stet" in ASCII, in the database header: file(1) and we know it by this. */
+#define JOURNAL_APPLICATION_ID 0x73746574
+
+/*
+ * Step n brings format n to format n + 1, so a new journal runs them all and an old one
+ * those it lacks. A step that was ever released is never edited.
+ *
+ * Paths, names and argv are bytes, hence BLOB. States are rows, not a CHECK: a new
+ * state is then an INSERT, where a CHECK would mean rebuilding the table.
+ */
+static const char *const journal_steps[] = {
+	/* 0 -> 1 */
+	"CREATE TABLE meta(\n"
+	"	key TEXT PRIMARY KEY NOT NULL,\n"
+	"	value INTEGER NOT NULL\n"
+	") STRICT, WITHOUT ROWID;\n"
+	"INSERT INTO meta VALUES('checkpoints', 0);\n"
+
+	"CREATE TABLE state(\n"
+	"	name TEXT PRIMARY KEY NOT NULL\n"
+	") STRICT, WITHOUT ROWID;\n"
+	"INSERT INTO state VALUES('open'), ('active'), ('frozen'), ('rolled-back'),\n"
+	"	('pruned');\n"
+
+	"CREATE TABLE txn(\n"
+	"	id INTEGER PRIMARY KEY AUTOINCREMENT CHECK(id > 0),\n"
+	"	name BLOB CHECK(length(name) > 0),\n"
+	"	state TEXT NOT NULL REFERENCES state(name),\n"
+	"	workspace BLOB NOT NULL,\n"
+	"	dir BLOB,\n"
+	"	argv BLOB NOT NULL,\n"
+	"	options TEXT,\n"
+	"	begin_ns INTEGER NOT NULL,\n"
+	"	end_ns INTEGER NOT NULL DEFAULT 0,\n"
+	"	exit_status INTEGER NOT NULL DEFAULT -1,\n"
+	"	reason TEXT\n"
+	") STRICT;\n"
+	"CREATE UNIQUE INDEX txn_name ON txn(name)\n"
+	"	WHERE name IS NOT NULL AND state <> 'pruned';\n"
+
+	"CREATE TABLE layer(\n"
+	"	txn INTEGER NOT NULL REFERENCES txn(id) ON DELETE CASCADE,\n"
+	"	seq INTEGER NOT NULL CHECK(seq >= 0),\n"
+	"	kind TEXT NOT NULL CHECK(kind IN ('overlay', 'scratch')),\n"
+	"	host BLOB NOT NULL,\n"
+	"	dir BLOB NOT NULL,\n"
+	"	lax_owner INTEGER NOT NULL CHECK(lax_owner IN (0, 1)),\n"
+	"	PRIMARY KEY(txn, seq)\n"
+	") STRICT, WITHOUT ROWID;\n"
+
+	"CREATE TABLE effect(\n"
+	"	txn INTEGER NOT NULL REFERENCES txn(id) ON DELETE CASCADE,\n"
+	"	seq INTEGER NOT NULL CHECK(seq >= 0),\n"
+	"	kind TEXT NOT NULL CHECK(kind <> ''),\n"
+	"	what BLOB NOT NULL,\n"
+	"	PRIMARY KEY(txn, seq)\n"
+	") STRICT, WITHOUT ROWID;\n",
+};
+
+/* The format this program writes (user_version). */
+#define JOURNAL_FORMAT ((int)(sizeof(journal_steps) / sizeof(journal_steps[0])))
+
+#endif
