@@ -7,53 +7,56 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "runner/ctl.h"
 
 /*
  * The caller's side of a run: standard streams, terminal, signals, time limit. The inside
  * never gets a descriptor of the host's that it could reopen through /proc/self/fd: a
  * regular file, device, directory or socket on 0, 1 or 2 is replaced by a pipe that
  * we pump; a FIFO is passed on as it is; a terminal is replaced by the sandbox's own pty.
+ * A closed descriptor is as good as /dev/null.
+ *
+ * What was read of a regular file on stdin but not by the command is given back: the
+ * file offset ends where the command's own reading ended.
+ *
+ * In the background of our terminal its modes are not touched and it is not read;
+ * output is written. Coming to the foreground is noticed at SIGCONT or within 0.2 s.
  */
 struct relay;
 
-/* Looks at fds 0, 1, 2, makes the pipes needed. @want_tty: use a pty if 0 and 1 are
- * terminals. */
+/*
+ * Looks at fds 0, 1, 2, makes the pipes needed. @want_tty: use a pty if 0 and 1 are
+ * terminals. Touches neither terminal nor signals: before relay_loop() a child may be
+ * forked that inherits both as they were. Fails only if no descriptors are to be had.
+ */
 int relay_new(bool want_tty, struct relay **out, struct err *e);
-void relay_free(struct relay *r); /* restores the terminal; NULL is fine */
+
+/* Restores terminal and signals, if relay_loop() did not; NULL is fine. */
+void relay_free(struct relay *r);
 
 /* Does the command need a pty? Then the inside makes it and hands us the master. */
 bool relay_wants_pty(const struct relay *r);
-/* Descriptors the command gets as 0, 1, 2 when there is no pty. Owned by the relay. */
-void relay_child_fds(const struct relay *r, int fds[3]);
-/* After the fork, in the parent: closes the child's ends. */
-void relay_forked(struct relay *r);
 
 /*
- * Messages on the control socket (SOCK_SEQPACKET) between PID 1 of the sandbox and us. Every
- * field is from trusted code, but a short or unknown message ends the run as an error.
+ * For PID 1, as soon as it has made the pty and before the command can look at it: gives
+ * it our terminal's modes and window size. Needs nothing but memory and @master.
  */
-enum ctl_type {
-	CTL_ERROR = 1, /* up: setup failed; err follows; nothing was run */
-	CTL_PTY,       /* up: pty master attached (SCM_RIGHTS) */
-	CTL_STARTED,   /* up: command is being executed; value = setup time in µs */
-	CTL_EXEC_FAILED, /* up: execve failed; value = errno */
-	CTL_STOPPED,   /* up: the command's process group was stopped; value = signal */
-	CTL_EXITED,    /* up: wait status in value; renames emulated in extra */
-	CTL_SIGNAL,    /* down: send signal `value` to the command's process group */
-	CTL_CONT,      /* down: continue it, put it in the foreground again */
-	CTL_GO,	       /* down: id maps are written (root mode) */
-};
-struct ctl_msg {
-	uint32_t type;
-	int32_t value;
-	uint64_t extra;
-	struct err err; /* CTL_ERROR */
-};
+void relay_pty_init(const struct relay *r, int master);
+
+/*
+ * Descriptors the command gets as 0, 1, 2, owned by the relay; 1 and 2 may be the same.
+ * -1 means the pty's slave; with a pty 2 alone may be something else (2>file).
+ */
+void relay_child_fds(const struct relay *r, int fds[3]);
+
+/* After the fork, in the parent: closes the child's ends. */
+void relay_forked(struct relay *r);
 
 struct relay_end {
 	bool started, exited, timed_out, failed;
 	int exec_errno;	 /* CTL_EXEC_FAILED */
-	int wait_status; /* CTL_EXITED */
+	int wait_status; /* exited; SIGKILL if we had to kill PID 1 */
+	int lost_errno; /* output that could not be written to 1 or 2; EPIPE is not one */
 	int64_t setup_us;
 	uint64_t renames;
 	struct err err; /* failed */
@@ -62,7 +65,14 @@ struct relay_end {
 /*
  * Runs the loop until PID 1 (@pidfd) is gone and all output that it left was delivered.
  * Timeout: SIGTERM to the command, 2 s later PID 1 is killed. A second SIGINT/SIGTERM sent
- * to us within 2 s of the first also kills.
+ * to us within 2 s of the first also kills. Any of these signals after PID 1 is gone
+ * gives up what is still undelivered. Signals that we were started with as ignored
+ * (nohup) stay so. PID 1 must keep the pty's slave open as long as it lives.
+ *
+ * Returns 0 with *end filled in; exactly one of exited, failed and exec_errno says how
+ * it ended, except that exited may go with exec_errno. Returns -1 if the loop itself
+ * could not go on: PID 1 was killed. In both cases terminal and signals are as they were,
+ * and PID 1 is still to be reaped; @ctl and @pidfd stay the caller's.
  */
 int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	       struct relay_end *end, struct err *e);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_RUNNER_STREAMS_H
+#define STET_RUNNER_STREAMS_H
+
+#include <stdbool.h>
+
+#include "runner/pump.h"
+
+/* The three standard streams of a run: what the command gets, and what we pump. */
+struct streams {
+	struct pump pump[3];
+	int child[3]; /* -1: the pty's slave; above 2: owned, until streams_forked() */
+	int master;   /* of the pty, owned; -1 if there is none (yet) */
+};
+
+/*
+ * Looks at 0, 1 and 2 and makes the pipes needed. @pty: 0 and 1, and 2 if it is the same
+ * terminal, are for streams_attach(). Returns 0 or -errno; streams_close() is due in
+ * both cases. Descriptors it makes are above 2 even if 0, 1 or 2 are closed.
+ */
+int streams_open(struct streams *s, bool pty);
+
+/* Closes the command's ends. May be repeated. */
+void streams_forked(struct streams *s);
+
+/* Takes over @master: the terminal on 0 and 1 is pumped to and from it. */
+void streams_attach(struct streams *s, int master, struct modes *modes);
+
+/* The other way round: the terminal is let go, the slave is hung up. */
+void streams_detach(struct streams *s);
+
+void streams_close(struct streams *s);
+
+#endif
