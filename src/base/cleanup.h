@@ -59,11 +59,11 @@ static inline void cleanup_fclose(FILE **f)
 		take_fd_;            \
 	})
 
-#define TAKE_PTR(p)                               \
-	__extension__({                           \
-		__typeof__(p) take_ptr_ = (p);    \
-		(p) = NULL;                       \
-		take_ptr_;                        \
+#define TAKE_PTR(p)                            \
+	__extension__({                        \
+		__typeof__(p) take_ptr_ = (p); \
+		(p) = NULL;                    \
+		take_ptr_;                     \
 	})
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

@@ -62,10 +62,10 @@ int err_hint(struct err *e, const char *fmt, ...)
 const char *err_kind_name(enum err_kind kind)
 {
 	static const char *const names[] = {
-		[ERR_NONE] = "none",	     [ERR_USAGE] = "usage",
-		[ERR_DENIED] = "denied",     [ERR_CONFLICT] = "conflict",
-		[ERR_STATE] = "state",	     [ERR_UNSUPPORTED] = "unsupported",
-		[ERR_SYSTEM] = "system",     [ERR_CORRUPT] = "corrupt",
+		[ERR_NONE] = "none",	 [ERR_USAGE] = "usage",
+		[ERR_DENIED] = "denied", [ERR_CONFLICT] = "conflict",
+		[ERR_STATE] = "state",	 [ERR_UNSUPPORTED] = "unsupported",
+		[ERR_SYSTEM] = "system", [ERR_CORRUPT] = "corrupt",
 	};
 
 	return (unsigned)kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";

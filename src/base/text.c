@@ -155,9 +155,8 @@ static int parse_units(const char *s, const struct unit *units, size_t n, uint64
 int text_parse_duration(const char *s, int64_t *ms)
 {
 	static const struct unit units[] = {
-		{ "", 1000 },	 { "ms", 1 },	    { "s", 1000 },
-		{ "m", 60000 },	 { "min", 60000 },  { "h", 3600000 },
-		{ "d", 86400000 },
+		{ "", 1000 },	  { "ms", 1 },	    { "s", 1000 },     { "m", 60000 },
+		{ "min", 60000 }, { "h", 3600000 }, { "d", 86400000 },
 	};
 	uint64_t v;
 	int r = parse_units(s, units, sizeof(units) / sizeof(*units), INT64_MAX, &v);
@@ -170,11 +169,20 @@ int text_parse_duration(const char *s, int64_t *ms)
 int text_parse_size(const char *s, uint64_t *bytes)
 {
 	static const struct unit units[] = {
-		{ "", 1 },		 { "b", 1 },		  { "k", 1ULL << 10 },
-		{ "K", 1ULL << 10 },	 { "KiB", 1ULL << 10 },	  { "m", 1ULL << 20 },
-		{ "M", 1ULL << 20 },	 { "MiB", 1ULL << 20 },	  { "g", 1ULL << 30 },
-		{ "G", 1ULL << 30 },	 { "GiB", 1ULL << 30 },	  { "t", 1ULL << 40 },
-		{ "T", 1ULL << 40 },	 { "TiB", 1ULL << 40 },
+		{ "", 1 },
+		{ "b", 1 },
+		{ "k", 1ULL << 10 },
+		{ "K", 1ULL << 10 },
+		{ "KiB", 1ULL << 10 },
+		{ "m", 1ULL << 20 },
+		{ "M", 1ULL << 20 },
+		{ "MiB", 1ULL << 20 },
+		{ "g", 1ULL << 30 },
+		{ "G", 1ULL << 30 },
+		{ "GiB", 1ULL << 30 },
+		{ "t", 1ULL << 40 },
+		{ "T", 1ULL << 40 },
+		{ "TiB", 1ULL << 40 },
 	};
 
 	return parse_units(s, units, sizeof(units) / sizeof(*units), UINT64_MAX, bytes);

@@ -31,7 +31,7 @@ struct run_result {
 	int status; /* as a shell sees it: exit code, 128+n, 124, 126, 127 */
 	int signal; /* RUN_SIGNAL */
 	int64_t setup_us, run_us; /* building the sandbox; the command itself */
-	uint64_t dir_renames; /* emulated */
+	uint64_t dir_renames;	  /* emulated */
 };
 
 /*

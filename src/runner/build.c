@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runner/build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "sys/mount.h"
+
+static int open_inside(const struct build *b, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+					   RESOLVE_NO_MAGICLINKS };
+	long fd;
+
+	while (*path == '/')
+		path++;
+	fd = syscall(SYS_openat2, b->root, *path ? path : ".", &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* mkdir -p inside, with the host's modes; for targets in private directories. */
+static int make_dirs(struct build *b, const char *path)
+{
+	AUTO_FREE char *p = xstrdup(path);
+	struct stat st;
+
+	for (char *slash = strchr(p + 1, '/');; slash = strchr(slash + 1, '/')) {
+		AUTO_CLOSE int fd = -1;
+		char *name;
+
+		if (slash)
+			*slash = '\0';
+		name = strrchr(p, '/') + 1;
+		name[-1] = '\0';
+		fd = open_inside(b, p);
+		name[-1] = '/';
+		if (fd < 0)
+			return fd;
+		if (mkdirat(fd, name, 0755) == 0) {
+			if (stat(p, &st) == 0 &&
+			    fchmodat(fd, name, st.st_mode & 07777, 0) < 0)
+				return -errno;
+		} else if (errno != EEXIST) {
+			return -errno;
+		}
+		if (!slash)
+			return 0;
+		*slash = '/';
+	}
+}
+
+static int make_file(struct build *b, const char *path)
+{
+	AUTO_FREE char *parent = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	AUTO_CLOSE int dir = -1, fd = -1;
+	int r = make_dirs(b, *parent ? parent : "/");
+
+	if (r < 0)
+		return r;
+	dir = open_inside(b, parent);
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, strrchr(path, '/') + 1,
+		    O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+	return fd < 0 ? -errno : 0;
+}
+
+int build_target(struct build *b, const char *target, bool dir, struct err *e)
+{
+	int fd = open_inside(b, target);
+	int r;
+
+	if (fd == -ENOENT) {
+		r = dir ? make_dirs(b, target) : make_file(b, target);
+		fd = r < 0 ? r : open_inside(b, target);
+	}
+	if (fd < 0)
+		return err_sys(e, fd, "no place to mount on at %s", target);
+	return fd;
+}
+
+int build_attach(struct build *b, int m, const char *target, bool dir, struct err *e)
+{
+	AUTO_CLOSE int mount = m, at = -1;
+	int r;
+
+	at = build_target(b, target, dir, e);
+	if (at < 0)
+		return -1;
+	r = mount_attach(mount, at);
+	return r < 0 ? err_sys(e, r, "cannot mount on %s", target) : 0;
+}
+
+int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t attrs,
+		struct err *e)
+{
+	const char *opts[] = { "mode", mode, NULL };
+	int m = mount_new("tmpfs", opts, attrs, NULL, 0);
+
+	if (m < 0)
+		return err_sys(e, m, "cannot make a tmpfs for %s", target);
+	return build_attach(b, m, target, true, e);
+}
+
+/* The first step's mount becomes the root in which all others are put. */
+static int attach_root(struct build *b, int m, struct err *e)
+{
+	AUTO_CLOSE int mount = m, at = -1;
+	int r;
+
+	if (mkdirat(b->stage, "root", 0755) < 0)
+		return err_sys(e, errno, "cannot make the new root");
+	at = openat(b->stage, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return err_sys(e, errno, "cannot open the new root");
+	r = mount_attach(mount, at);
+	if (r < 0)
+		return err_sys(e, r, "cannot mount the new root");
+	b->root = openat(b->stage, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b->root < 0 ? err_sys(e, errno, "cannot enter the new root") : 0;
+}
+
+static int attach(struct build *b, int m, const struct step *s, bool dir, struct err *e)
+{
+	if (strcmp(s->target, "/") == 0)
+		return attach_root(b, m, e);
+	return build_attach(b, m, s->target, dir, e);
+}
+
+static int build_bind(struct build *b, const struct step *s, struct err *e)
+{
+	struct stat st;
+	int m;
+
+	if (lstat(s->source, &st) < 0)
+		return err_sys(e, errno, "cannot look at %s", s->source);
+	m = mount_clone(AT_FDCWD, s->source, !s->single, s->attrs);
+	if (m < 0)
+		return err_sys(e, m, "cannot bind %s%s", s->source,
+			       s->attrs & MOUNT_ATTR_RDONLY ? " read-only" : "");
+	return attach(b, m, s, S_ISDIR(st.st_mode), e);
+}
+
+static int build_scratch(struct build *b, const struct step *s, struct err *e)
+{
+	AUTO_FREE char *up = xasprintf("%s/up", b->v->layers[s->layer].dir);
+	int m = mount_clone(AT_FDCWD, up, false, s->attrs);
+
+	if (m < 0)
+		return err_sys(e, m, "cannot bind the private %s", s->target);
+	return attach(b, m, s, true, e);
+}
+
+static int overlay_failed(const struct step *s, int r, const char *why, struct err *e)
+{
+	err_sys(e, r, "cannot overlay %s%s%s", s->source, *why ? ": " : "", why);
+	if (r == -EPERM || r == -ENODEV)
+		e->kind = ERR_UNSUPPORTED;
+	return err_hint(e, "`stet doctor` says what this machine lacks");
+}
+
+static int build_overlay(struct build *b, const struct step *s, struct err *e)
+{
+	const char *dir = b->v->layers[s->layer].dir;
+	AUTO_FREE char *up = xasprintf("%s/up", dir), *wk = xasprintf("%s/wk", dir);
+	struct overlay_spec o = { .lower = { -1, -1, -1 }, .attrs = s->attrs };
+	char why[256] = "";
+	int m;
+
+	if (build_lowers(b, s, o.lower, e) < 0)
+		return -1;
+	o.upper = open(up, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	o.work = open(wk, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	m = o.upper < 0 || o.work < 0 ? -errno : mount_overlay(&o, why, sizeof(why));
+	cleanup_close(&o.upper);
+	cleanup_close(&o.work);
+	for (size_t i = 0; i < ARRAY_SIZE(o.lower); i++)
+		cleanup_close(&o.lower[i]);
+	if (m < 0)
+		return overlay_failed(s, m, why, e);
+	return attach(b, m, s, true, e);
+}
+
+/* Something empty that nobody may open lies over the path. */
+static int build_mask(struct build *b, const struct step *s, struct err *e)
+{
+	AUTO_CLOSE int at = open_inside(b, s->target);
+	struct stat st;
+	bool dir;
+	int m, r;
+
+	if (at == -ENOENT)
+		return 0;
+	if (at < 0 || fstat(at, &st) < 0)
+		return err_sys(e, at < 0 ? at : -errno, "cannot hide %s", s->target);
+	dir = S_ISDIR(st.st_mode);
+	if (dir ? mkdirat(b->stage, "nodir", 0) : mknodat(b->stage, "nofile", S_IFREG, 0))
+		if (errno != EEXIST)
+			return err_sys(e, errno, "cannot hide %s", s->target);
+	m = mount_clone(b->stage, dir ? "nodir" : "nofile", false,
+			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID |
+				MOUNT_ATTR_NOEXEC);
+	if (m < 0)
+		return err_sys(e, m, "cannot hide %s", s->target);
+	r = mount_attach(m, at);
+	close(m);
+	return r < 0 ? err_sys(e, r, "cannot hide %s", s->target) : 0;
+}
+
+static int build_tmpfs_step(struct build *b, const struct step *s, struct err *e)
+{
+	char mode[8];
+
+	snprintf(mode, sizeof(mode), "%o", s->mode);
+	return build_tmpfs(b, s->target, mode, s->attrs, e);
+}
+
+static int (*const do_step[])(struct build *, const struct step *, struct err *) = {
+	[STEP_BIND] = build_bind,	[STEP_OVERLAY] = build_overlay,
+	[STEP_SCRATCH] = build_scratch, [STEP_TMPFS] = build_tmpfs_step,
+	[STEP_PROC] = build_proc,	[STEP_DEV] = build_dev,
+	[STEP_RUN] = build_run,		[STEP_MASK] = build_mask,
+};
+
+static void log_step(const struct step *s)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	if (!log_enabled())
+		return;
+	step_describe(s, &b);
+	log_debug("%s", buf_str(&b));
+}
+
+static int open_stage(struct build *b, struct err *e)
+{
+	const char *opts[] = { "mode", "755", "size", "1g", NULL };
+	AUTO_CLOSE int at = open(b->v->stage,
+				 O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int m = -1;
+	int r;
+
+	if (at < 0)
+		return err_sys(e, errno, "cannot open %s", b->v->stage);
+	m = mount_new("tmpfs", opts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, NULL, 0);
+	r = m < 0 ? m : mount_attach(m, at);
+	if (r < 0)
+		return err_sys(e, r, "cannot mount a tmpfs to build the sandbox in");
+	b->stage = open(b->v->stage, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return b->stage < 0 ? err_sys(e, errno, "cannot open %s", b->v->stage) : 0;
+}
+
+int build_view(const struct view *v, struct err *e)
+{
+	struct build b = { .v = v, .stage = -1, .root = -1 };
+	int r;
+
+	if (open_stage(&b, e) < 0)
+		return -1;
+	for (size_t i = 0; i < v->nsteps; i++) {
+		log_step(&v->steps[i]);
+		if (do_step[v->steps[i].kind](&b, &v->steps[i], e) < 0)
+			return -1;
+	}
+	r = mount_pivot(b.root);
+	close(b.root);
+	close(b.stage);
+	return r < 0 ? err_sys(e, r, "cannot change to the new root") : 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_RUNNER_BUILD_H
+#define STET_RUNNER_BUILD_H
+
+#include "base/err.h"
+#include "snap/view.h"
+
+/*
+ * Carries out a view's steps and makes the result the root directory. Called in a mount
+ * namespace of our own whose mounts are private, with capabilities over it. Stops at
+ * the first step that fails: a view is built whole or not at all.
+ */
+int build_view(const struct view *v, struct err *e);
+
+/* Private to the room: state shared by build.c and build_special.c. */
+struct build {
+	const struct view *v;
+	int stage; /* our tmpfs: mount point of the new root, fix layers, skeletons */
+	int root;  /* the new root, once its first step is done; -1 before */
+	unsigned serial;
+};
+
+/* Opens the step's target inside the new root, making it where it does not exist. */
+int build_target(struct build *b, const char *target, bool dir, struct err *e);
+
+/* Attaches detached mount @m (closed in any case) at @target. */
+int build_attach(struct build *b, int m, const char *target, bool dir, struct err *e);
+
+int build_proc(struct build *b, const struct step *s, struct err *e);
+int build_dev(struct build *b, const struct step *s, struct err *e);
+int build_run(struct build *b, const struct step *s, struct err *e);
+
+/* A tmpfs. */
+int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t attrs,
+		struct err *e);
+
+/* layers.c: the lower layers of an overlay step, topmost first, as descriptors. */
+int build_lowers(struct build *b, const struct step *s, int lower[3], struct err *e);
+
+#endif

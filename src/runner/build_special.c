@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "runner/build.h"
+#include "sys/mount.h"
+
+#define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+
+/* Lays a read-only clone of @name in the mount at @dir over itself. */
+static int lock_down(int dir, const char *name)
+{
+	AUTO_CLOSE int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int m = -1;
+
+	if (at < 0)
+		return errno == ENOENT ? 0 : -errno;
+	m = mount_clone(at, "", false, QUIET | MOUNT_ATTR_RDONLY);
+	return m < 0 ? m : mount_attach(m, at);
+}
+
+static int blank_out(int dir, const char *name)
+{
+	AUTO_CLOSE int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int m = -1;
+
+	if (at < 0)
+		return errno == ENOENT ? 0 : -errno;
+	m = mount_clone(AT_FDCWD, "/dev/null", false, MOUNT_ATTR_RDONLY);
+	return m < 0 ? m : mount_attach(m, at);
+}
+
+/*
+ * Root inside is the host's uid 0: what procfs guards by ownership alone would let it
+ * through (core_pattern, sysrq). An ordinary user's own rights do not reach there.
+ */
+static int guard_proc(struct build *b, struct err *e)
+{
+	static const char *const locked[] = { "sys",  "irq",  "bus",	      "fs",
+					      "acpi", "scsi", "sysrq-trigger" };
+	static const char *const blank[] = {
+		"kcore", "keys", "kmsg", "timer_list", "sched_debug", "latency_stats"
+	};
+	AUTO_CLOSE int proc = build_target(b, "/proc", true, e);
+	int r;
+
+	if (proc < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(locked); i++) {
+		r = lock_down(proc, locked[i]);
+		if (r < 0)
+			return err_sys(e, r, "cannot make /proc/%s read-only", locked[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(blank); i++) {
+		r = blank_out(proc, blank[i]);
+		if (r < 0)
+			return err_sys(e, r, "cannot hide /proc/%s", blank[i]);
+	}
+	return 0;
+}
+
+int build_proc(struct build *b, const struct step *s, struct err *e)
+{
+	int m = mount_new("proc", NULL, QUIET, NULL, 0);
+
+	if (m < 0) {
+		err_sys(e, m, "cannot mount a new /proc");
+		if (m != -EPERM)
+			return -1;
+		e->kind = ERR_UNSUPPORTED;
+		return err_hint(e, "a container masks parts of /proc: start it with "
+				   "--security-opt systempaths=unconfined");
+	}
+	if (build_attach(b, m, s->target, true, e) < 0)
+		return -1;
+	return b->v->root ? guard_proc(b, e) : 0;
+}
+
+static int add_node(int dev, const char *name)
+{
+	AUTO_FREE char *host = xasprintf("/dev/%s", name);
+	AUTO_CLOSE int at = -1, m = -1;
+
+	m = mount_clone(AT_FDCWD, host, false, 0);
+	if (m < 0)
+		return m;
+	if (mknodat(dev, name, S_IFREG | 0666, 0) < 0)
+		return -errno;
+	at = openat(dev, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return at < 0 ? -errno : mount_attach(m, at);
+}
+
+static int add_pts(int dev)
+{
+	const char *opts[] = {
+		"newinstance", "", "ptmxmode", "0666", "mode", "0620", NULL
+	};
+	AUTO_CLOSE int at = -1, m = -1;
+
+	m = mount_new("devpts", opts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, NULL, 0);
+	if (m < 0)
+		return m;
+	if (mkdirat(dev, "pts", 0755) < 0)
+		return -errno;
+	at = openat(dev, "pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return at < 0 ? -errno : mount_attach(m, at);
+}
+
+int build_dev(struct build *b, const struct step *s, struct err *e)
+{
+	static const char *const nodes[] = { "null",   "zero",	  "full",
+					     "random", "urandom", "tty" };
+	static const char *const links[][2] = {
+		{ "pts/ptmx", "ptmx" },		 { "/proc/self/fd", "fd" },
+		{ "/proc/self/fd/0", "stdin" },	 { "/proc/self/fd/1", "stdout" },
+		{ "/proc/self/fd/2", "stderr" },
+	};
+	AUTO_CLOSE int dev = -1;
+	int m, r;
+
+	if (build_tmpfs(b, s->target, "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, e) <
+	    0)
+		return -1;
+	dev = build_target(b, s->target, true, e);
+	if (dev < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		r = add_node(dev, nodes[i]);
+		if (r < 0)
+			return err_sys(e, r, "cannot put /dev/%s into the sandbox",
+				       nodes[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (symlinkat(links[i][0], dev, links[i][1]) < 0)
+			return err_sys(e, errno, "cannot make /dev/%s", links[i][1]);
+	r = add_pts(dev);
+	if (r < 0)
+		return err_sys(e, r,
+			       "cannot make terminals of the sandbox's own (devpts)");
+	if (build_tmpfs(b, "/dev/shm", "1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, e) <
+	    0)
+		return -1;
+	m = mount_new("mqueue", NULL, QUIET, NULL, 0);
+	return m < 0 ? 0 /* a kernel without POSIX queues */
+		     : build_attach(b, m, "/dev/mqueue", true, e);
+}
+
+/* Links at the top of /run lead elsewhere (NixOS' current-system): they are kept. */
+static int copy_links(int run)
+{
+	AUTO_CLOSEDIR DIR *d = opendir("/run");
+	char target[PATH_MAX];
+	struct dirent *de;
+	ssize_t n;
+
+	while (d && (de = readdir(d))) {
+		if (de->d_type != DT_LNK)
+			continue;
+		n = readlinkat(dirfd(d), de->d_name, target, sizeof(target) - 1);
+		if (n < 0)
+			continue;
+		target[n] = '\0';
+		if (symlinkat(target, run, de->d_name) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+/*
+ * /run is where the host's sockets live (docker, D-Bus, agents): a bind mount would let
+ * the inside talk to them. So it is empty, but for what name resolution and the
+ * dynamic linker of some distributions look up there.
+ */
+int build_run(struct build *b, const struct step *s, struct err *e)
+{
+	static const char *const shown[] = { "/run/systemd/resolve", "/run/resolvconf",
+					     "/run/NetworkManager", "/run/media",
+					     "/run/opengl-driver" };
+	AUTO_CLOSE int run = -1;
+	char user[32];
+	struct stat st;
+	int m, r;
+
+	if (build_tmpfs(b, s->target, "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, e) < 0)
+		return -1;
+	run = build_target(b, s->target, true, e);
+	if (run < 0)
+		return -1;
+	snprintf(user, sizeof(user), "user/%u", (unsigned)geteuid());
+	if (mkdirat(run, "lock", 0700) < 0 || fchmodat(run, "lock", 01777, 0) < 0 ||
+	    mkdirat(run, "user", 0755) < 0 || mkdirat(run, user, 0700) < 0)
+		return err_sys(e, errno, "cannot fill the private /run");
+	r = copy_links(run);
+	if (r < 0)
+		return err_sys(e, r, "cannot fill the private /run");
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+		if (lstat(shown[i], &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		m = mount_clone(AT_FDCWD, shown[i], true, QUIET | MOUNT_ATTR_RDONLY);
+		if (m < 0)
+			return err_sys(e, m, "cannot bind %s read-only", shown[i]);
+		if (build_attach(b, m, shown[i], true, e) < 0)
+			return -1;
+	}
+	return fchmodat(run, ".", 0555, 0) < 0 ? err_sys(e, errno, "cannot close /run")
+					       : 0;
+}

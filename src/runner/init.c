@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runner/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "runner/build.h"
+#include "runner/ctl.h"
+#include "runner/notify.h"
+#include "sys/ns.h"
+
+/* Descriptors of PID 1 that survive the great closing; the rest is the host's. */
+enum { FD_CTL = 3, FD_STDIO = 4, FD_FIRST_FREE = 7 };
+
+struct init {
+	const struct init_args *a;
+	int pty;   /* the slave, or -1 */
+	int child; /* the command */
+	struct notify notify;
+};
+
+_Noreturn static void fail(const struct err *e)
+{
+	struct ctl_msg m = { .type = CTL_ERROR, .err = *e };
+
+	ctl_send(FD_CTL, &m, -1, 0);
+	_exit(1);
+}
+
+/*
+ * Nothing that the host had open may be found by the inside, not even in PID 1: only
+ * the control socket, the command's streams, and stderr for --debug.
+ */
+static void close_host(const struct init_args *a)
+{
+	int high[4] = { a->ctl, a->stdio[0], a->stdio[1], a->stdio[2] };
+
+	for (int i = 0; i < 4; i++)
+		high[i] = high[i] < 0 ? -1 : fcntl(high[i], F_DUPFD_CLOEXEC, 64);
+	close(FD_CTL);
+	for (int i = 0; i < 4; i++) {
+		close(FD_CTL + i);
+		if (high[i] >= 0)
+			dup3(high[i], FD_CTL + i, O_CLOEXEC);
+	}
+	close_range(FD_FIRST_FREE, ~0U, 0);
+}
+
+static int enter(const struct init_args *a, struct err *e)
+{
+	int r;
+
+	/* If whoever started us dies, so does everything in here. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!a->spec->view->root) {
+		r = ns_map_self(geteuid(), getegid());
+		if (r < 0)
+			return err_sys(e, r, "cannot map the user into the sandbox");
+	}
+	r = ns_new_keyring();
+	if (r < 0)
+		return err_sys(e, r, "cannot leave the session keyring");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_sys(e, errno, "cannot make the mounts private");
+	return build_view(a->spec->view, e);
+}
+
+/* A terminal of the sandbox's own; PID 1 leads its session, so that job control works. */
+static int open_pty(struct init *in, struct err *e)
+{
+	struct ctl_msg m = { .type = CTL_PTY };
+	AUTO_CLOSE int master = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	int zero = 0;
+
+	if (master < 0 || ioctl(master, TIOCSPTLCK, &zero) < 0)
+		return err_sys(e, errno, "cannot make a terminal");
+	relay_pty_init(in->a->relay, master);
+	in->pty = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (in->pty < 0 || ioctl(in->pty, TIOCSCTTY, 0) < 0)
+		return err_sys(e, errno, "cannot open the terminal");
+	return ctl_send(FD_CTL, &m, master, 0) < 0
+		       ? err_set(e, ERR_SYSTEM, "cannot hand over the terminal")
+		       : 0;
+}
+
+/* --- the command's side; @sock is its end of a pair shared with PID 1 --- */
+
+_Noreturn static void give_up(int sock, const char *what, int err)
+{
+	struct ctl_msg m = { .type = CTL_ERROR };
+
+	err_sys(&m.err, err, "%s", what);
+	ctl_send(sock, &m, -1, 0);
+	_exit(1);
+}
+
+static void await_go(int sock)
+{
+	struct ctl_msg m;
+	int fd;
+
+	if (ctl_recv(sock, &m, &fd, 0) != 1 || m.type != CTL_GO)
+		_exit(1);
+}
+
+static void take_streams(const struct init *in, int sock)
+{
+	int from;
+
+	for (int i = 0; i < 3; i++) {
+		if (dup2(FD_STDIO + i, i) >= 0 || (in->pty >= 0 && dup2(in->pty, i) >= 0))
+			continue;
+		/* Closed outside as well: an empty stream rather than a missing one. */
+		from = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (from < 0 || dup2(from, i) < 0)
+			give_up(sock, "cannot set up the standard streams", errno);
+	}
+}
+
+/*
+ * Every mount becomes locked by entering a mount namespace that belongs to a second user
+ * namespace: what PID 1 built cannot be unmounted, remounted or moved in there.
+ */
+static void lock_in(const struct init *in, int sock)
+{
+	struct rlimit core = { 1, 1 };
+	int r;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP) < 0)
+		give_up(sock, "cannot enter the inner namespaces", errno);
+	if (in->a->spec->view->root) {
+		ctl_send_value(sock, CTL_GO, 0, 0);
+		await_go(sock);
+	} else {
+		r = ns_map_self(geteuid(), getegid());
+		if (r < 0)
+			give_up(sock, "cannot map the user inside", r);
+	}
+	/* A limit of 1, not 0, is what keeps the host's core dump handler out. */
+	setrlimit(RLIMIT_CORE, &core);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		give_up(sock, "cannot give up privileges", errno);
+}
+
+_Noreturn static void command_main(const struct init *in, int sock)
+{
+	const struct run_spec *spec = in->a->spec;
+	struct ctl_msg m = { .type = CTL_GO };
+	int listener;
+
+	setpgid(0, 0);
+	if (in->pty >= 0)
+		tcsetpgrp(in->pty, getpid());
+	lock_in(in, sock);
+	if (chdir(spec->cwd) < 0)
+		give_up(sock, "cannot enter the working directory", errno);
+	take_streams(in, sock);
+	listener = notify_install();
+	if (listener < 0)
+		give_up(sock, "cannot install the system call filter", listener);
+	ctl_send(sock, &m, listener, 0);
+	close(listener);
+	await_go(sock);
+	for (int s = 1; s < NSIG; s++)
+		if (s != SIGHUP && s != SIGPIPE)
+			signal(s, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
+	environ = (char **)(uintptr_t)spec->envp;
+	execvp(spec->argv[0], spec->argv);
+	ctl_send_value(sock, CTL_EXEC_FAILED, errno, 0);
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* --- PID 1's side --- */
+
+/* Follows the command up to its exec; the listener is ours when this returns 0. */
+static int shake_hands(struct init *in, int sock, struct err *e)
+{
+	struct ctl_msg m;
+	int fd, r;
+
+	for (;;) {
+		r = ctl_recv(sock, &m, &fd, 0);
+		if (r != 1)
+			return err_set(e, ERR_SYSTEM,
+				       "the command died while it was set up");
+		if (m.type == CTL_ERROR) {
+			*e = m.err;
+			return -1;
+		}
+		if (fd >= 0)
+			break;
+		r = ns_map_all(in->child);
+		if (r < 0)
+			return err_sys(e, r, "cannot map the users inside");
+		ctl_send_value(sock, CTL_GO, 0, 0);
+	}
+	r = notify_init(&in->notify, fd);
+	return r < 0 ? err_sys(e, r, "cannot listen to the system call filter") : 0;
+}
+
+static int64_t elapsed_us(int64_t since_ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return ((int64_t)t.tv_sec * 1000000000 + t.tv_nsec - since_ns) / 1000;
+}
+
+static int start(struct init *in, struct err *e)
+{
+	AUTO_CLOSE int mine = -1, theirs = -1;
+	struct ctl_msg m;
+	int sock[2], fd;
+
+	if (ctl_pair(sock) < 0)
+		return err_sys(e, errno, "cannot make a socket");
+	mine = sock[0];
+	theirs = sock[1];
+	in->child = fork();
+	if (in->child < 0)
+		return err_sys(e, errno, "cannot fork");
+	if (in->child == 0)
+		command_main(in, theirs);
+	close(TAKE_FD(theirs));
+	/* In the child too, and again here: whoever comes first. */
+	setpgid(in->child, in->child);
+	if (shake_hands(in, mine, e) < 0)
+		return -1;
+	prctl(PR_SET_DUMPABLE, 0);
+	m = (struct ctl_msg){ .type = CTL_STARTED,
+			      .value = (int32_t)elapsed_us(in->a->started_ns) };
+	ctl_send(FD_CTL, &m, -1, 0);
+	ctl_send_value(mine, CTL_GO, 0, 0);
+	/* End of file: the exec closed it. A message: the exec failed. */
+	if (ctl_recv(mine, &m, &fd, 0) == 1 && m.type == CTL_EXEC_FAILED)
+		ctl_send(FD_CTL, &m, -1, 0);
+	return 0;
+}
+
+static void signal_command(const struct init *in, int sig)
+{
+	if (kill(-in->child, sig) < 0)
+		kill(in->child, sig);
+}
+
+static void command_from_above(struct init *in)
+{
+	struct ctl_msg m;
+	int fd = -1;
+	int r = ctl_recv(FD_CTL, &m, &fd, MSG_DONTWAIT);
+
+	if (r == 0)
+		_exit(1); /* nobody is there any more */
+	if (r != 1)
+		return;
+	cleanup_close(&fd);
+	if (m.type == CTL_SIGNAL)
+		signal_command(in, m.value);
+	if (m.type == CTL_CONT) {
+		if (in->pty >= 0)
+			tcsetpgrp(in->pty, in->child);
+		signal_command(in, SIGCONT);
+	}
+}
+
+/* Reaps whatever has died. The command's own death is the end of the sandbox. */
+static void reap(struct init *in)
+{
+	struct ctl_msg m = { .type = CTL_EXITED };
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid != in->child)
+			continue;
+		if (WIFSTOPPED(status)) {
+			ctl_send_value(FD_CTL, CTL_STOPPED, WSTOPSIG(status), 0);
+			continue;
+		}
+		m.value = status;
+		m.extra = in->notify.renames;
+		ctl_send(FD_CTL, &m, -1, 0);
+		_exit(0);
+	}
+}
+
+_Noreturn static void supervise(struct init *in, int sigfd)
+{
+	struct pollfd p[] = { { .fd = in->notify.fd, .events = POLLIN },
+			      { .fd = sigfd, .events = POLLIN },
+			      { .fd = FD_CTL, .events = POLLIN } };
+	struct signalfd_siginfo si;
+
+	reap(in);
+	for (;;) {
+		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+			_exit(1);
+		if (p[0].revents & POLLIN) {
+			if (notify_serve(&in->notify) < 0)
+				p[0].fd = -1;
+		} else if (p[0].revents) {
+			p[0].fd = -1; /* no filtered process is left */
+		}
+		if (p[1].revents && read(sigfd, &si, sizeof(si)) > 0)
+			reap(in);
+		if (p[2].revents)
+			command_from_above(in);
+	}
+}
+
+_Noreturn void init_main(const struct init_args *a)
+{
+	struct init in = { .a = a, .pty = -1, .notify = { .fd = -1 } };
+	struct err e = { 0 };
+	sigset_t chld;
+	int sigfd;
+
+	close_host(a);
+	setsid();
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigaddset(&chld, SIGTTOU);
+	sigprocmask(SIG_SETMASK, &chld, NULL);
+	sigdelset(&chld, SIGTTOU);
+	sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (sigfd < 0) {
+		err_sys(&e, errno, "cannot watch for signals");
+		fail(&e);
+	}
+	if (enter(a, &e) < 0 || (a->pty && open_pty(&in, &e) < 0) || start(&in, &e) < 0)
+		fail(&e);
+	supervise(&in, sigfd);
+}

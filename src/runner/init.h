@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_RUNNER_INIT_H
+#define STET_RUNNER_INIT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runner/relay.h"
+#include "runner/runner.h"
+
+/*
+ * PID 1 of the sandbox: builds it, starts the command in a second, nested pair of user and
+ * mount namespaces, supervises. It runs our code only, keeps its capabilities over the
+ * first pair, and cannot be looked into from the second.
+ */
+struct init_args {
+	const struct run_spec *spec;
+	int ctl;      /* control socket, inner end */
+	bool pty;     /* make a terminal and hand the master up */
+	int stdio[3]; /* for the command; -1: the pty */
+	const struct relay *relay;
+	sigset_t mask;	    /* the command's signal mask */
+	int64_t started_ns; /* CLOCK_MONOTONIC, for CTL_STARTED */
+};
+
+_Noreturn void init_main(const struct init_args *a);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runner/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "sys/movedir.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#endif
+#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
+static const struct sock_filter filter[] = {
+#include "filter.inc"
+};
+
+int notify_install(void)
+{
+	struct sock_fprog prog = { .len = ARRAY_SIZE(filter),
+				   .filter = (struct sock_filter *)(uintptr_t)filter };
+	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			  SECCOMP_FILTER_FLAG_NEW_LISTENER |
+				  SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+			  &prog);
+
+	if (fd < 0 && errno == EINVAL) /* before 5.19 */
+		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			     SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int notify_init(struct notify *n, int fd)
+{
+	struct seccomp_notif_sizes sizes;
+
+	*n = (struct notify){ .fd = fd };
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+		return -errno;
+	/* The kernel's structures may be larger than the ones we were compiled with. */
+	n->req = xcalloc(1, sizes.seccomp_notif > sizeof(*n->req) ? sizes.seccomp_notif
+								  : sizeof(*n->req));
+	n->resp = xcalloc(1, sizes.seccomp_notif_resp > sizeof(*n->resp)
+				     ? sizes.seccomp_notif_resp
+				     : sizeof(*n->resp));
+	/* Caller and listener take turns: waking on the same core saves half the cost. */
+	ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	return 0;
+}
+
+void notify_free(struct notify *n)
+{
+	cleanup_close(&n->fd);
+	free(n->req);
+	free(n->resp);
+}
+
+/* The two names of a rename, whichever of the three calls it was. */
+struct rename_args {
+	int olddir, newdir;
+	uint64_t old, new;
+	unsigned flags;
+};
+
+static void decode(const struct seccomp_data *d, struct rename_args *a)
+{
+	bool at = d->nr != SYS_rename;
+
+	*a = (struct rename_args){ .olddir = at ? (int)d->args[0] : AT_FDCWD,
+				   .newdir = at ? (int)d->args[2] : AT_FDCWD,
+				   .old = at ? d->args[1] : d->args[0],
+				   .new = at ? d->args[3] : d->args[1],
+				   .flags = d->nr == SYS_renameat2 ? (unsigned)d->args[4]
+								   : 0 };
+}
+
+/* A path out of another process' memory, at most PATH_MAX with its NUL. */
+static int read_path(pid_t pid, uint64_t addr, char path[PATH_MAX])
+{
+	size_t head = 4096 - (addr & 4095);
+	struct iovec local = { path, PATH_MAX };
+	/* Two pieces, since a string may end just before an unmapped page. */
+	struct iovec remote[2] = { { (void *)(uintptr_t)addr, head },
+				   { (void *)(uintptr_t)(addr + head),
+				     PATH_MAX - head } };
+	ssize_t n = process_vm_readv(pid, &local, 1, remote, head < PATH_MAX ? 2 : 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return memchr(path, '\0', (size_t)n) ? 0
+	       : n == PATH_MAX		     ? -ENAMETOOLONG
+					     : -EFAULT;
+}
+
+/* The directory a path starts from, as a name of ours. */
+static void base_name(pid_t pid, int dirfd, const char *path, char *out, size_t len)
+{
+	if (path[0] == '/')
+		snprintf(out, len, "/proc/%d/root", (int)pid);
+	else if (dirfd == AT_FDCWD)
+		snprintf(out, len, "/proc/%d/cwd", (int)pid);
+	else
+		snprintf(out, len, "/proc/%d/fd/%d", (int)pid, dirfd);
+}
+
+static bool is_directory(pid_t pid, int dirfd, const char *path)
+{
+	char full[PATH_MAX + 64];
+	struct stat st;
+
+	base_name(pid, dirfd, path, full, 64);
+	strcat(full, "/");
+	strcat(full, path);
+	return lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int id_valid(const struct notify *n)
+{
+	return ioctl(n->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->req->id) < 0 ? -errno : 0;
+}
+
+static int answer(struct notify *n, int error, bool go_on)
+{
+	memset(n->resp, 0, sizeof(*n->resp));
+	n->resp->id = n->req->id;
+	n->resp->error = error;
+	n->resp->flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
+	if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, n->resp) < 0 && errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+/* The directory above the last component, and that component. */
+struct place {
+	int dir;
+	char name[NAME_MAX + 1];
+};
+
+static int find_place(int base, char *path, struct place *p)
+{
+	size_t n = strlen(path);
+	char *slash, *name;
+
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	slash = strrchr(path, '/');
+	name = slash ? slash + 1 : path;
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return -EBUSY;
+	if (strlen(name) > NAME_MAX)
+		return -ENAMETOOLONG;
+	strcpy(p->name, name);
+	*name = '\0';
+	while (*path == '/')
+		path++; /* the base is the caller's root already */
+	p->dir = openat(base, *path ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return p->dir < 0 ? -errno : 0;
+}
+
+static int open_base(pid_t pid, int dirfd, const char *path)
+{
+	char name[64];
+	int fd;
+
+	base_name(pid, dirfd, path, name, sizeof(name));
+	fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A caller in a chroot of its own resolves links against another root than we would. */
+static bool same_root(pid_t pid)
+{
+	struct stat a, b;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
+	return stat(name, &a) == 0 && stat("/", &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* From here on this process may do on files what the caller may, and no more. */
+static int become(pid_t pid)
+{
+	AUTO_FREE char *path = xasprintf("/proc/%d/status", (int)pid);
+	AUTO_FCLOSE FILE *f = fopen(path, "re");
+	cap_value_t caps[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
+			       CAP_CHOWN, CAP_FSETID };
+	unsigned uid = UINT_MAX, gid = UINT_MAX;
+	char line[256];
+	cap_t c;
+	int r;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "Uid: %*u %*u %*u %u", &uid);
+		sscanf(line, "Gid: %*u %*u %*u %u", &gid);
+	}
+	if (uid == UINT_MAX || gid == UINT_MAX)
+		return -ESRCH;
+	if (geteuid() == 0 && uid == 0)
+		return 0; /* root over root: the same rights on files */
+	setfsgid(gid);
+	setfsuid(uid);
+	c = cap_get_proc();
+	if (!c)
+		return -errno;
+	r = cap_set_flag(c, CAP_EFFECTIVE, ARRAY_SIZE(caps), caps, CAP_CLEAR);
+	if (r == 0)
+		r = cap_set_proc(c);
+	cap_free(c);
+	return r < 0 ? -errno : 0;
+}
+
+/* In a child: the rename, done for the caller. */
+static int rename_for(const struct notify *n, const struct rename_args *a, char *old)
+{
+	struct place from = { .dir = -1 }, to = { .dir = -1 };
+	AUTO_CLOSE int oldbase = -1, newbase = -1;
+	pid_t pid = (pid_t)n->req->pid;
+	char new[PATH_MAX];
+	int r;
+
+	r = read_path(pid, a->new, new);
+	if (r < 0)
+		return r;
+	if (!same_root(pid))
+		return -EXDEV;
+	oldbase = open_base(pid, a->olddir, old);
+	newbase = open_base(pid, a->newdir, new);
+	if (oldbase < 0 || newbase < 0)
+		return oldbase < 0 ? oldbase : newbase;
+	r = id_valid(n);
+	if (r == 0)
+		r = become(pid);
+	if (r == 0)
+		r = find_place(oldbase, old, &from);
+	if (r == 0)
+		r = find_place(newbase, new, &to);
+	if (r < 0)
+		return r;
+	if (syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, a->flags) == 0)
+		return 0;
+	if (errno != EXDEV || (a->flags & ~(unsigned)RENAME_NOREPLACE))
+		return -errno;
+	if (a->flags & RENAME_NOREPLACE &&
+	    faccessat(to.dir, to.name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	return movedir(from.dir, from.name, to.dir, to.name);
+}
+
+int notify_serve(struct notify *n)
+{
+	struct rename_args a;
+	char old[PATH_MAX];
+	pid_t child;
+	int r;
+
+	memset(n->req, 0, sizeof(*n->req));
+	if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_RECV, n->req) < 0)
+		return errno == ENOENT || errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	decode(&n->req->data, &a);
+	if (read_path((pid_t)n->req->pid, a.old, old) < 0 ||
+	    !is_directory((pid_t)n->req->pid, a.olddir, old))
+		return answer(n, 0, true);
+	child = fork();
+	if (child < 0)
+		return answer(n, -ENOMEM, false);
+	if (child > 0) {
+		n->renames++;
+		return 0;
+	}
+	r = rename_for(n, &a, old);
+	log_debug("rename of directory %s: %s", old, r < 0 ? strerror(-r) : "done");
+	answer(n, r, false);
+	_exit(0);
+}

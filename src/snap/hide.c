@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "snap/plan.h"
+
+static void hide(struct plan *p, const char *path)
+{
+	struct view *v = p->v;
+
+	for (size_t i = 0; i < v->nhidden; i++)
+		if (strcmp(v->hidden[i], path) == 0)
+			return;
+	v->hidden = xrealloc(v->hidden, (v->nhidden + 1) * sizeof(*v->hidden));
+	v->hidden[v->nhidden++] = xstrdup(path);
+}
+
+static char *join(const char *dir, const char *rest)
+{
+	if (*rest == '/')
+		rest++;
+	if (!*rest)
+		return xstrdup(dir);
+	return xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, rest);
+}
+
+/* What follows @dir in @path, which lies within it. */
+static const char *below(const char *path, const char *dir)
+{
+	return strcmp(dir, "/") == 0 ? path : path + strlen(dir);
+}
+
+/*
+ * The same directory seen through other mounts of its filesystem: a bind mount of a
+ * parent shows it under another name, a bind mount of a child shows a part of it.
+ */
+static void hide_everywhere(struct plan *p, const char *path)
+{
+	const struct mountpoint *own = mountinfo_of(&p->mi, path);
+	AUTO_FREE char *inner = NULL;
+
+	hide(p, path);
+	if (!own)
+		return;
+	inner = join(own->root, below(path, own->target));
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *m = &p->mi.v[i];
+		AUTO_FREE char *alias = NULL;
+
+		if (m == own || !m->visible || m->dev != own->dev)
+			continue;
+		if (path_within(inner, m->root))
+			alias = join(m->target, below(inner, m->root));
+		else if (path_within(m->root, inner))
+			alias = xstrdup(m->target);
+		if (alias && access(alias, F_OK) == 0)
+			hide(p, alias);
+	}
+}
+
+/* The last step whose target holds @path is the one it would be seen through. */
+static const struct step *seen_through(const struct view *v, const char *path)
+{
+	const struct step *best = NULL;
+
+	for (size_t i = 0; i < v->nsteps; i++) {
+		const struct step *s = &v->steps[i];
+
+		if (path_within(path, s->target) &&
+		    (!best || strlen(s->target) >= strlen(best->target)))
+			best = s;
+	}
+	return best;
+}
+
+int plan_hidden(struct plan *p, struct err *e)
+{
+	struct view *v = p->v;
+	size_t n;
+
+	hide_everywhere(p, p->rq->state_dir);
+	for (size_t i = 0; i < v->nlayers; i++)
+		if (!path_within(v->layers[i].store, p->rq->state_dir))
+			hide_everywhere(p, v->layers[i].store);
+	for (char *const *h = p->rq->hide; h && *h; h++) {
+		if (path_within(p->rq->workspace, *h))
+			return err_set(e, ERR_USAGE, "--hide %s would hide the workspace",
+				       *h);
+		hide_everywhere(p, *h);
+	}
+	for (size_t i = 0; i < v->nthrough; i++)
+		for (size_t k = 0; k < v->nhidden; k++)
+			if (path_within(v->hidden[k], v->through[i]) ||
+			    path_within(v->through[i], v->hidden[k])) {
+				err_set(e, ERR_USAGE,
+					"--write-through %s would show what must stay hidden (%s)",
+					v->through[i], v->hidden[k]);
+				return err_hint(e, "write through a smaller directory");
+			}
+	/* In an overlay a whiteout does it (runner/build.c); elsewhere a mask. */
+	n = v->nhidden;
+	for (size_t k = 0; k < n; k++) {
+		const struct step *s = seen_through(v, v->hidden[k]);
+
+		if (s && s->kind == STEP_BIND)
+			plan_step(p, STEP_MASK, v->hidden[k], NULL, 0, "hidden");
+	}
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SNAP_PLAN_H
+#define STET_SNAP_PLAN_H
+
+#include "base/err.h"
+#include "snap/view.h"
+#include "sys/mountinfo.h"
+
+/* Private to the room: what view.c, trees.c and hide.c share while a view is made. */
+struct plan {
+	const struct view_request *rq;
+	struct mountinfo mi;
+	struct view *v;
+	const char *private_dirs[4]; /* NULL-ended */
+};
+
+/* Appends a step (strings copied). The pointer is good until the next one is added. */
+struct step *plan_step(struct plan *p, enum step_kind kind, const char *target,
+		       const char *source, uint64_t attrs, const char *why);
+
+/* Appends a layer over @host and the step that shows it. */
+int plan_layer(struct plan *p, enum layer_kind kind, const char *host, bool skeleton,
+	       uint64_t attrs, const char *why, struct err *e);
+
+/* Is @path a private directory or inside one? */
+bool plan_is_private(const struct plan *p, const char *path);
+
+/* trees.c: overlays and binds for what is on the disk. */
+int plan_trees(struct plan *p, struct err *e);
+
+/* hide.c: stores, aliases of stores, what the user wants hidden. */
+int plan_hidden(struct plan *p, struct err *e);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snap/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+static bool listed(const char *s, const char *const *list)
+{
+	for (; *list; list++)
+		if (strcmp(s, *list) == 0)
+			return true;
+	return false;
+}
+
+bool store_fs_upper(const char *fstype)
+{
+	static const char *const good[] = { "ext2",  "ext3", "ext4", "xfs",	 "btrfs",
+					    "tmpfs", "f2fs", "zfs",  "bcachefs", NULL };
+
+	return listed(fstype, good);
+}
+
+bool store_fs_lower(const char *fstype)
+{
+	static const char *const bad[] = {
+		"proc",	       "sysfs",	   "devtmpfs",	"devpts",     "cgroup",
+		"cgroup2",     "debugfs",  "tracefs",	"securityfs", "bpf",
+		"pstore",      "mqueue",   "hugetlbfs", "configfs",   "fusectl",
+		"binfmt_misc", "efivarfs", "nsfs",	"autofs",     "selinuxfs",
+		"rpc_pipefs",  "ramfs",	   "vfat",	"msdos",      NULL
+	};
+
+	return !listed(fstype, bad);
+}
+
+/* A directory of ours, or one we can make: 0, else -errno. */
+static int own_dir(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0700) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+		return -EPERM;
+	return access(path, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+/* Same mount, not only same device: rename(2) does not cross mounts. */
+static bool same_mount(const struct mountinfo *mi, const char *a, const char *b)
+{
+	return mountinfo_of(mi, a) == mountinfo_of(mi, b);
+}
+
+static int in_state(const char *state_dir, char **out, struct err *e)
+{
+	char *dir = xasprintf("%s/tx", state_dir);
+	int r = own_dir(dir);
+
+	if (r < 0) {
+		err_sys(e, r, "cannot make the store %s", dir);
+		free(dir);
+		return -1;
+	}
+	*out = dir;
+	return 0;
+}
+
+int store_for(const struct mountinfo *mi, const char *state_dir, const char *path,
+	      char **out, struct err *e)
+{
+	const struct mountpoint *m = mountinfo_of(mi, path);
+	const struct mountpoint *home = mountinfo_of(mi, state_dir);
+	struct buf b = BUF_INIT;
+	size_t len;
+
+	if (!m)
+		return err_set(e, ERR_UNSUPPORTED, "no mount holds %s", path);
+	if (store_fs_upper(m->fstype) && !same_mount(mi, path, state_dir)) {
+		/* From the top of the mount down to the tree itself. */
+		for (len = strlen(m->target);; len++) {
+			if (path[len] && path[len] != '/' && len > 1)
+				continue;
+			buf_reset(&b);
+			buf_add(&b, path, len);
+			buf_addf(&b, "%s.stet-%u", len > 1 ? "/" : "",
+				 (unsigned)geteuid());
+			if (own_dir(buf_str(&b)) == 0) {
+				*out = buf_take(&b);
+				return 0;
+			}
+			if (!path[len])
+				break;
+		}
+		buf_free(&b);
+	}
+	if (home && store_fs_upper(home->fstype))
+		return in_state(state_dir, out, e);
+	err_set(e, ERR_UNSUPPORTED,
+		"%s is on %s, which cannot hold a copy-on-write layer", state_dir,
+		home ? home->fstype : "an unknown filesystem");
+	return err_hint(e,
+			"set STET_STATE_DIR to a directory on ext4, xfs, btrfs or tmpfs");
+}
+
+/*
+ * The merged root takes owner and mode from the upper, which the user must own. Where
+ * the host's directory is somebody else's, the owner bits say what the user may do
+ * there: otherwise he could suddenly write it.
+ */
+static mode_t upper_mode(const char *host, const struct stat *st)
+{
+	mode_t m = st->st_mode & 07777;
+
+	if (st->st_uid == geteuid() || geteuid() == 0)
+		return m;
+	m &= 07077;
+	if (access(host, R_OK) == 0)
+		m |= 0400;
+	if (access(host, W_OK) == 0)
+		m |= 0200;
+	if (access(host, X_OK) == 0)
+		m |= 0100;
+	return m;
+}
+
+static int dress_upper(const char *host, const char *up, bool scratch, struct err *e)
+{
+	struct stat st;
+
+	if (scratch)
+		return chmod(up, 01777) < 0 ? err_sys(e, errno, "chmod %s", up) : 0;
+	if (stat(host, &st) < 0)
+		return err_sys(e, errno, "cannot look at %s", host);
+	if (geteuid() == 0 && chown(up, st.st_uid, st.st_gid) < 0)
+		return err_sys(e, errno, "cannot give %s the owner of %s", up, host);
+	if (chmod(up, upper_mode(host, &st)) < 0)
+		return err_sys(e, errno, "cannot give %s the mode of %s", up, host);
+	if (utimensat(AT_FDCWD, up, (struct timespec[]){ st.st_atim, st.st_mtim }, 0) < 0)
+		return err_sys(e, errno, "cannot give %s the times of %s", up, host);
+	return 0;
+}
+
+int layer_make(const struct view_layer *l, struct err *e)
+{
+	AUTO_FREE char *up = xasprintf("%s/up", l->dir);
+	AUTO_FREE char *wk = xasprintf("%s/wk", l->dir);
+	struct stat st;
+
+	if (mkdir(up, 0700) == 0) {
+		if (dress_upper(l->host, up, l->kind == LAYER_SCRATCH, e) < 0)
+			return -1;
+	} else if (errno != EEXIST || lstat(up, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		return err_sys(e, errno, "cannot make the layer %s", up);
+	}
+	if (l->kind == LAYER_SCRATCH)
+		return 0;
+	if (mkdir(wk, 0700) == 0)
+		return 0;
+	if (errno == EEXIST) {
+		/* Left by the last mount; its own name lets a new one take its place. */
+		AUTO_FREE char *old = xasprintf("%s/wk.%lld", l->dir,
+						(long long)time(NULL) ^ getpid());
+
+		if (rename(wk, old) == 0 && mkdir(wk, 0700) == 0)
+			return 0;
+	}
+	return err_sys(e, errno, "cannot make the work directory %s", wk);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SNAP_STORE_H
+#define STET_SNAP_STORE_H
+
+#include "base/err.h"
+#include "snap/view.h"
+#include "sys/mountinfo.h"
+
+/*
+ * A store is a directory that holds transactions' data. It lies on the mount of the tree it
+ * serves, so that a commit is rename(2) and nothing is copied: `<state>/tx` where the
+ * state directory is on that mount, else `.stet-<uid>` in the highest directory
+ * of that mount in which the user can make one (0700, his own). Both are hidden from the
+ * inside.
+ */
+
+/* Finds or makes the store for @path. Free *out. ERR_UNSUPPORTED if there is no place. */
+int store_for(const struct mountinfo *mi, const char *state_dir, const char *path,
+	      char **out, struct err *e);
+
+/* Can a directory on filesystem type @fstype be an overlay's upper? Its lower? */
+bool store_fs_upper(const char *fstype);
+bool store_fs_lower(const char *fstype);
+
+/*
+ * Makes the directories of one layer in @l->dir (which must exist): `up`, with the rights
+ * that the user really has on the host's directory, and an empty `wk`. A layer that has an
+ * `up` already keeps it and gets a fresh `wk`: the kernel refuses to mount
+ * twice with a volatile one.
+ */
+int layer_make(const struct view_layer *l, struct err *e);
+
+/*
+ * The kernel cannot copy up an object whose owner or group is not mapped inside (one-id
+ * map): EOVERFLOW where the host would let the user write. Puts copies of
+ * such objects below @dir (a path within the layer's host tree) into the layer's upper
+ * beforehand: directories always, files up to a size. Looks at a bounded number of entries,
+ * nearest first, so that start-up does not grow with the tree.
+ */
+int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err *e);
+
+#endif

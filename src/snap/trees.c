@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "snap/plan.h"
+#include "snap/store.h"
+
+enum { LAYERS_MAX = 400 };
+
+#define KEPT_ATTRS                                                                       \
+	(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOATIME | \
+	 MOUNT_ATTR_NODIRATIME | MOUNT_ATTR_NOSYMFOLLOW)
+
+static uint64_t layer_attrs(const struct mountpoint *m)
+{
+	return (m->attrs & KEPT_ATTRS) | MOUNT_ATTR_NODEV;
+}
+
+/* Made anew inside, with all that is mounted beneath: /proc, /dev, /sys. */
+static bool is_remade(const char *path)
+{
+	return path_within(path, "/proc") || path_within(path, "/dev") ||
+	       path_within(path, "/sys");
+}
+
+static bool is_fs(const struct mountpoint *m, const char *type)
+{
+	return strcmp(m->fstype, type) == 0;
+}
+
+/* Would show the host's processes, terminals or devices wherever it is mounted. */
+static bool is_window(const struct mountpoint *m)
+{
+	return is_fs(m, "proc") || is_fs(m, "devpts") || is_fs(m, "devtmpfs") ||
+	       is_fs(m, "mqueue") || is_fs(m, "autofs");
+}
+
+static bool can_overlay(const struct mountpoint *m)
+{
+	return !m->read_only && store_fs_lower(m->fstype);
+}
+
+/* --- an ordinary user: `/` read-only, overlays over what he can write --- */
+
+struct candidates {
+	char **v;
+	size_t n, cap;
+};
+
+static bool covers(const struct plan *p, const char *by, const char *path)
+{
+	if (!path_within(path, by) ||
+	    mountinfo_of(&p->mi, by) != mountinfo_of(&p->mi, path))
+		return false;
+	for (size_t i = 0; p->private_dirs[i]; i++)
+		if (path_within(p->private_dirs[i], by) &&
+		    path_within(path, p->private_dirs[i]))
+			return false;
+	return true;
+}
+
+static void candidate(struct plan *p, struct candidates *c, const char *path)
+{
+	size_t i, w = 0;
+
+	for (i = 0; i < c->n; i++)
+		if (covers(p, c->v[i], path))
+			return;
+	for (i = 0; i < c->n; i++) {
+		if (covers(p, path, c->v[i]))
+			free(c->v[i]);
+		else
+			c->v[w++] = c->v[i];
+	}
+	c->n = w;
+	if (c->n == c->cap) {
+		c->cap = c->cap ? 2 * c->cap : 16;
+		c->v = xrealloc(c->v, c->cap * sizeof(*c->v));
+	}
+	c->v[c->n++] = xstrdup(path);
+}
+
+static bool may_write(const char *path)
+{
+	return faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/* Directories he may write directly below @dir, by one readdir and an access(2) each. */
+static void scan_level(struct plan *p, struct candidates *c, const char *dir)
+{
+	AUTO_CLOSEDIR DIR *d = opendir(dir);
+	struct dirent *de;
+
+	if (!d)
+		return;
+	while ((de = readdir(d))) {
+		AUTO_FREE char *path = NULL;
+
+		if (de->d_type != DT_DIR || de->d_name[0] == '.' ||
+		    faccessat(dirfd(d), de->d_name, W_OK | X_OK, AT_EACCESS) < 0)
+			continue;
+		path = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, de->d_name);
+		if (is_remade(path) || plan_is_private(p, path) ||
+		    path_within(path, "/run"))
+			continue;
+		if (can_overlay(mountinfo_of(&p->mi, path)))
+			candidate(p, c, path);
+	}
+}
+
+static void collect(struct plan *p, struct candidates *c)
+{
+	static const char *const levels[] = { "/",	"/srv", "/opt",	     "/mnt",
+					      "/media", "/var", "/usr/local" };
+	const struct view_request *rq = p->rq;
+
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *m = &p->mi.v[i];
+
+		if (m->visible && can_overlay(m) && strcmp(m->target, "/") != 0 &&
+		    !is_remade(m->target) && !plan_is_private(p, m->target) &&
+		    !path_within(m->target, "/run") && may_write(m->target))
+			candidate(p, c, m->target);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
+		scan_level(p, c, levels[i]);
+	if (p->v->home && may_write(p->v->home) && !is_remade(p->v->home))
+		candidate(p, c, p->v->home);
+	if (may_write(rq->workspace))
+		candidate(p, c, rq->workspace);
+	if (rq->host_tmp && may_write("/tmp"))
+		candidate(p, c, "/tmp");
+}
+
+static bool has_mounts_below(const struct plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->mi.n; i++)
+		if (path_within(p->mi.v[i].target, path) &&
+		    strcmp(p->mi.v[i].target, path) != 0)
+			return true;
+	return false;
+}
+
+static int plan_tree(struct plan *p, const char *path, struct err *e);
+
+/*
+ * The kernel will not overlay a directory that has mounts below it which we may not
+ * leave out. Then its own level (files, links) becomes a copy, and each directory in
+ * it a tree of its own.
+ */
+static int explode(struct plan *p, const char *path, struct err *e)
+{
+	const struct mountpoint *m = mountinfo_of(&p->mi, path);
+	AUTO_CLOSEDIR DIR *d = opendir(path);
+	struct dirent *de;
+
+	if (!d)
+		return err_sys(e, errno, "cannot read %s", path);
+	if (plan_layer(p, LAYER_OVERLAY, path, true, layer_attrs(m), "mounts below it",
+		       e) < 0)
+		return -1;
+	while ((de = readdir(d))) {
+		AUTO_FREE char *sub = xasprintf("%s/%s", path, de->d_name);
+		struct stat st;
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
+		    lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		if (p->v->nlayers >= LAYERS_MAX) {
+			err_set(e, ERR_UNSUPPORTED,
+				"%s has mounts below it and too many directories (%d)",
+				path, LAYERS_MAX);
+			return err_hint(e,
+					"choose a smaller --workspace, or unmount them");
+		}
+		if (plan_tree(p, sub, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int plan_tree(struct plan *p, const char *path, struct err *e)
+{
+	const struct mountpoint *m = mountinfo_of(&p->mi, path);
+
+	if (is_window(m) || access(path, R_OK | X_OK) < 0) {
+		plan_step(p, STEP_MASK, path, NULL, 0, "not readable, or the host's own");
+		return 0;
+	}
+	if (!can_overlay(m)) {
+		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY, "read-only mount");
+		return 0;
+	}
+	if (has_mounts_below(p, path))
+		return explode(p, path, e);
+	return plan_layer(p, LAYER_OVERLAY, path, false, layer_attrs(m), "writable", e);
+}
+
+static int plan_user(struct plan *p, struct err *e)
+{
+	struct candidates c = { 0 };
+	int r = 0;
+
+	plan_step(p, STEP_BIND, "/", "/", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+		  "everything, read-only");
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *m = &p->mi.v[i];
+
+		if (m->visible && is_window(m) && !is_remade(m->target) &&
+		    !path_within(m->target, "/run"))
+			plan_step(p, STEP_MASK, m->target, NULL, 0, "the host's own");
+	}
+	if (access("/run", F_OK) == 0)
+		plan_step(p, STEP_RUN, "/run", NULL, 0, "private");
+	collect(p, &c);
+	for (size_t i = 0; i < c.n; i++) {
+		if (r == 0)
+			r = plan_tree(p, c.v[i], e);
+		free(c.v[i]);
+	}
+	free(c.v);
+	return r;
+}
+
+/* --- root: one overlay per writable mount, `/` included --- */
+
+static int plan_root(struct plan *p, struct err *e)
+{
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *m = &p->mi.v[i];
+		bool below_private = plan_is_private(p, m->target) &&
+				     !path_within(p->rq->workspace, m->target);
+
+		if (!m->visible || is_remade(m->target) || is_window(m) || below_private)
+			continue;
+		if (access(m->target, F_OK) < 0)
+			continue; /* another user's FUSE mount: not even root may look */
+		if (can_overlay(m) && (store_fs_upper(m->fstype) ||
+				       path_within(p->rq->workspace, m->target))) {
+			if (plan_layer(p, LAYER_OVERLAY, m->target, false, layer_attrs(m),
+				       "writable", e) < 0)
+				return -1;
+		} else {
+			plan_step(p, STEP_BIND, m->target, m->target,
+				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, "read-only")
+				->single = true;
+		}
+	}
+	plan_step(p, STEP_BIND, "/sys", "/sys", MOUNT_ATTR_RDONLY, "read-only");
+	/* Private directories cover what lies in them: the workspace comes back on top. */
+	if (plan_is_private(p, p->rq->workspace) &&
+	    !plan_is_private(p, mountinfo_of(&p->mi, p->rq->workspace)->target))
+		return plan_layer(p, LAYER_OVERLAY, p->rq->workspace, false,
+				  layer_attrs(mountinfo_of(&p->mi, p->rq->workspace)),
+				  "workspace", e);
+	return 0;
+}
+
+int plan_trees(struct plan *p, struct err *e)
+{
+	return p->v->root ? plan_root(p, e) : plan_user(p, e);
+}

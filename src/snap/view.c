@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "snap/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "snap/plan.h"
+#include "snap/store.h"
+
+const char *step_kind_name(enum step_kind k)
+{
+	static const char *const names[] = {
+		[STEP_BIND] = "bind",	    [STEP_OVERLAY] = "overlay",
+		[STEP_SCRATCH] = "scratch", [STEP_TMPFS] = "tmpfs",
+		[STEP_PROC] = "proc",	    [STEP_DEV] = "dev",
+		[STEP_RUN] = "run",	    [STEP_MASK] = "mask",
+	};
+
+	return names[k];
+}
+
+void step_describe(const struct step *s, struct buf *out)
+{
+	static const struct {
+		uint64_t attr;
+		const char *name;
+	} attrs[] = {
+		{ MOUNT_ATTR_RDONLY, "ro" },	   { MOUNT_ATTR_NOSUID, "nosuid" },
+		{ MOUNT_ATTR_NODEV, "nodev" },	   { MOUNT_ATTR_NOEXEC, "noexec" },
+		{ MOUNT_ATTR_NOATIME, "noatime" },
+	};
+
+	buf_addf(out, "%-8s ", step_kind_name(s->kind));
+	text_quote(out, s->target, strlen(s->target));
+	if (s->source && strcmp(s->source, s->target) != 0) {
+		buf_adds(out, " from ");
+		text_quote(out, s->source, strlen(s->source));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(attrs); i++)
+		if (s->attrs & attrs[i].attr)
+			buf_addf(out, " %s", attrs[i].name);
+	if (s->why)
+		buf_addf(out, " (%s)", s->why);
+}
+
+struct step *plan_step(struct plan *p, enum step_kind kind, const char *target,
+		       const char *source, uint64_t attrs, const char *why)
+{
+	struct view *v = p->v;
+	struct step *s;
+
+	if ((v->nsteps & (v->nsteps - 1)) == 0)
+		v->steps = xrealloc(v->steps,
+				    (v->nsteps ? 2 * v->nsteps : 16) * sizeof(*v->steps));
+	s = &v->steps[v->nsteps++];
+	*s = (struct step){ .kind = kind,
+			    .target = xstrdup(target),
+			    .source = source ? xstrdup(source) : NULL,
+			    .attrs = attrs,
+			    .why = why };
+	return s;
+}
+
+/* The directory this layer had when the transaction was first run, if it is resumed. */
+static char *earlier_dir(const struct txn_record *r, enum layer_kind kind,
+			 const char *host)
+{
+	for (size_t i = 0; r && i < r->nlayers; i++)
+		if (r->layers[i].kind == kind && strcmp(r->layers[i].host, host) == 0)
+			return xstrdup(r->layers[i].dir);
+	return NULL;
+}
+
+int plan_layer(struct plan *p, enum layer_kind kind, const char *host, bool skeleton,
+	       uint64_t attrs, const char *why, struct err *e)
+{
+	const char *near = kind == LAYER_SCRATCH ? p->rq->state_dir : host;
+	struct view *v = p->v;
+	struct view_layer l = { .kind = kind, .lax_owner = !v->root };
+	struct step *s;
+
+	if (store_for(&p->mi, p->rq->state_dir, near, &l.store, e) < 0)
+		return -1;
+	l.host = xstrdup(host);
+	l.dir = earlier_dir(p->rq->resume, kind, host);
+	if ((v->nlayers & (v->nlayers - 1)) == 0)
+		v->layers = xrealloc(v->layers, (v->nlayers ? 2 * v->nlayers : 8) *
+							sizeof(*v->layers));
+	v->layers[v->nlayers] = l;
+	s = plan_step(p, kind == LAYER_SCRATCH ? STEP_SCRATCH : STEP_OVERLAY, host,
+		      kind == LAYER_SCRATCH ? NULL : host, attrs, why);
+	s->layer = v->nlayers++;
+	s->skeleton = skeleton;
+	return 0;
+}
+
+bool plan_is_private(const struct plan *p, const char *path)
+{
+	for (size_t i = 0; p->private_dirs[i]; i++)
+		if (path_within(path, p->private_dirs[i]))
+			return true;
+	return false;
+}
+
+static int check_workspace(const struct plan *p, struct err *e)
+{
+	static const char *const never[] = { "/proc", "/sys", "/dev" };
+	const char *ws = p->rq->workspace;
+	const struct mountpoint *m = mountinfo_of(&p->mi, ws);
+	struct stat st;
+
+	if (stat(ws, &st) < 0)
+		return err_sys(e, errno, "workspace %s", ws);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ERR_USAGE, "workspace %s is not a directory", ws);
+	if (access(ws, R_OK | X_OK) < 0) {
+		err_set(e, ERR_USAGE, "workspace %s cannot be read by this user", ws);
+		return err_hint(e, "choose another with --workspace DIR");
+	}
+	if (strcmp(ws, "/") == 0) {
+		err_set(e, ERR_USAGE, "the whole root directory cannot be the workspace");
+		return err_hint(e,
+				"cd into the project, or name it with --workspace DIR");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		if (path_within(ws, never[i]))
+			return err_set(e, ERR_USAGE,
+				       "%s cannot be a workspace: %s is made anew "
+				       "inside",
+				       ws, never[i]);
+	if (path_within(ws, p->rq->state_dir))
+		return err_set(e, ERR_USAGE,
+			       "%s is stet's own store; it cannot be the workspace", ws);
+	if (!store_fs_lower(m->fstype)) {
+		err_set(e, ERR_UNSUPPORTED,
+			"%s is on %s, which the kernel cannot overlay", ws, m->fstype);
+		return err_hint(e, "use a directory on ext4, xfs, btrfs or tmpfs");
+	}
+	return 0;
+}
+
+static int plan_binds(struct plan *p, struct err *e)
+{
+	struct view *v = p->v;
+
+	for (char *const *s = p->rq->read_only; s && *s; s++)
+		plan_step(p, STEP_BIND, *s, *s, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+			  "--read-only");
+	for (char *const *s = p->rq->write_through; s && *s; s++) {
+		if (strcmp(*s, "/") == 0)
+			return err_set(e, ERR_USAGE,
+				       "--write-through / would leave nothing to "
+				       "roll back");
+		plan_step(p, STEP_BIND, *s, *s, MOUNT_ATTR_NODEV, "--write-through");
+		v->through = xrealloc(v->through,
+				      (v->nthrough + 1) * sizeof(*v->through));
+		v->through[v->nthrough++] = xstrdup(*s);
+	}
+	return 0;
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct step *x = a, *y = b;
+	int c = strcmp(x->target, y->target);
+
+	if (c)
+		return c;
+	/* What the user asked for lies on top of what we planned; masks on top of all. */
+	return (int)(x->attrs >> 32) - (int)(y->attrs >> 32);
+}
+
+/* Parents before children; among equals the order in which they were planned. */
+static void sort_steps(struct view *v)
+{
+	for (size_t i = 0; i < v->nsteps; i++)
+		v->steps[i].attrs |= (uint64_t)i << 32;
+	qsort(v->steps, v->nsteps, sizeof(*v->steps), by_target);
+	for (size_t i = 0; i < v->nsteps; i++)
+		v->steps[i].attrs &= 0xffffffff;
+}
+
+static int is_plain_dir(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int make(struct plan *p, struct err *e)
+{
+	static const char *const scratch[] = { "/tmp", "/var/tmp" };
+	size_t n = 0;
+
+	if (!mountinfo_of(&p->mi, "/"))
+		return err_set(e, ERR_UNSUPPORTED,
+			       "the mount table does not show a root");
+	for (size_t i = 0; i < ARRAY_SIZE(scratch) && !p->rq->host_tmp; i++)
+		if (is_plain_dir(scratch[i]))
+			p->private_dirs[n++] = scratch[i];
+	if (check_workspace(p, e) < 0)
+		return -1;
+	if (plan_trees(p, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (plan_layer(p, LAYER_SCRATCH, p->private_dirs[i], false,
+			       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, "private", e) < 0)
+			return -1;
+	plan_step(p, STEP_PROC, "/proc", NULL, 0, "own processes only");
+	plan_step(p, STEP_DEV, "/dev", NULL, 0, "harmless devices, own terminals");
+	if (plan_binds(p, e) < 0)
+		return -1;
+	sort_steps(p->v);
+	if (plan_hidden(p, e) < 0)
+		return -1;
+	sort_steps(p->v);
+	return 0;
+}
+
+int view_make(const struct view_request *rq, struct view *v, struct err *e)
+{
+	struct plan p = { .rq = rq, .v = v };
+	int r;
+
+	*v = (struct view){ .root = geteuid() == 0,
+			    .workspace = xstrdup(rq->workspace),
+			    .cwd = xstrdup(rq->cwd) };
+	if (rq->home && rq->home[0] == '/' && strcmp(rq->home, "/") != 0)
+		v->home = realpath(rq->home, NULL);
+	r = mountinfo_read(&p.mi);
+	if (r < 0)
+		r = err_sys(e, r, "cannot read the mount table");
+	else
+		r = make(&p, e);
+	mountinfo_free(&p.mi);
+	if (r < 0)
+		view_free(v);
+	return r;
+}
+
+static void free_strings(char **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
+}
+
+void view_free(struct view *v)
+{
+	for (size_t i = 0; i < v->nsteps; i++) {
+		free(v->steps[i].target);
+		free(v->steps[i].source);
+	}
+	for (size_t i = 0; i < v->nlayers; i++) {
+		free(v->layers[i].host);
+		free(v->layers[i].store);
+		free(v->layers[i].dir);
+	}
+	free(v->steps);
+	free(v->layers);
+	free_strings(v->hidden, v->nhidden);
+	free_strings(v->through, v->nthrough);
+	free(v->workspace);
+	free(v->home);
+	free(v->cwd);
+	free(v->stage);
+	*v = (struct view){ 0 };
+}

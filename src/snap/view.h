@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SNAP_VIEW_H
+#define STET_SNAP_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "journal/journal.h"
+
+/*
+ * What the sandbox sees, as data: an ordered list of steps, each one mount (or one small
+ * set of them). Made here from the mount table and the user's wishes, carried out by
+ * runner/build.c, printed by --debug. Nothing is mounted in this room.
+ */
+enum step_kind {
+	STEP_BIND,    /* host `source` at `target`, recursive unless `single` */
+	STEP_OVERLAY, /* layer over host `source` at `target` */
+	STEP_SCRATCH, /* layer's upper itself at `target`: private /tmp */
+	STEP_TMPFS,   /* empty tmpfs; `mode` */
+	STEP_PROC,    /* new procfs, dangerous parts read-only or masked */
+	STEP_DEV,     /* new /dev */
+	STEP_RUN,     /* private /run with the few things tools need from it */
+	STEP_MASK,    /* nothing to be seen here: empty, unreadable */
+};
+const char *step_kind_name(enum step_kind k);
+
+struct step {
+	enum step_kind kind;
+	char *target;	/* absolute path inside */
+	char *source;	/* absolute host path, or NULL */
+	uint64_t attrs; /* MOUNT_ATTR_* */
+	size_t layer;	/* index into view.layers (OVERLAY, SCRATCH) */
+	unsigned mode;	/* TMPFS, SCRATCH */
+	bool single;	/* BIND: not recursive */
+	bool skeleton; /* OVERLAY: lower is a copy of the directory's own level (there are
+			 * mounts below that the kernel will not let us leave out) */
+	const char *why; /* static text for --debug */
+};
+
+struct view_layer {
+	enum layer_kind kind;
+	char *host;  /* where it is seen */
+	char *store; /* store directory on the same filesystem (snap/store.h) */
+	char *dir;   /* filled in by txn_begin: <store>/<txn>/lN */
+	bool lax_owner;
+};
+
+struct view {
+	bool root; /* made for uid 0: overlays built in the initial user namespace */
+	char *workspace, *home, *cwd;
+	char *stage; /* empty directory to build in, filled in by txn_begin */
+	struct step *steps;
+	size_t nsteps;
+	struct view_layer *layers;
+	size_t nlayers;
+	char **hidden; /* absolute host paths that must not be seen (store included) */
+	size_t nhidden;
+	char **through; /* written-through paths */
+	size_t nthrough;
+};
+
+struct view_request {
+	const char *workspace; /* absolute, resolved directory */
+	const char *cwd;       /* absolute, resolved */
+	const char *home;      /* $HOME or NULL */
+	const char *state_dir; /* hidden, and the store for its own filesystem */
+	bool host_tmp;	       /* --tmp host: overlay /tmp instead of a private one */
+	char *const *read_only, *const *write_through,
+					*const *hide; /* NULL-ended or NULL */
+	/* Layers that exist already (explore): reuse these instead of new ones. */
+	const struct txn_record *resume;
+};
+
+/*
+ * Fails with ERR_USAGE for a workspace that cannot be one (`/`, the store, special
+ * filesystems, not writable), ERR_UNSUPPORTED where no upper can be made, and never leaves out a
+ * protection silently.
+ */
+int view_make(const struct view_request *rq, struct view *v, struct err *e);
+void view_free(struct view *v);
+
+/* One line per step, for --debug. */
+struct buf;
+void step_describe(const struct step *s, struct buf *out);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/ns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+pid_t ns_fork(unsigned long flags, int *pidfd)
+{
+	long r = syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, pidfd, NULL,
+			 NULL);
+
+	return r < 0 ? -errno : (pid_t)r;
+}
+
+static int write_once(const char *path, const char *text)
+{
+	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+int ns_map_self(uid_t uid, gid_t gid)
+{
+	char line[64];
+	int r;
+
+	snprintf(line, sizeof(line), "%u %u 1\n", uid, uid);
+	r = write_once("/proc/self/uid_map", line);
+	if (r < 0)
+		return r;
+	/* The kernel wants this before it lets an unprivileged gid map be written. */
+	r = write_once("/proc/self/setgroups", "deny\n");
+	if (r < 0)
+		return r;
+	snprintf(line, sizeof(line), "%u %u 1\n", gid, gid);
+	return write_once("/proc/self/gid_map", line);
+}
+
+int ns_map_all(pid_t pid)
+{
+	static const char all[] = "0 0 4294967295\n";
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	r = write_once(path, all);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+	return write_once(path, all);
+}
+
+int ns_forbid_cgroup(int sysctl)
+{
+	AUTO_CLOSE int fd = openat(sysctl, "max_cgroup_namespaces", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return write(fd, "0", 1) < 0 ? -errno : 0;
+}
+
+int ns_new_keyring(void)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0)
+		return errno == ENOSYS ? 0 : -errno;
+	return 0;
+}

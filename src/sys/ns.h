@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SYS_NS_H
+#define STET_SYS_NS_H
+
+#include <sys/types.h>
+
+/*
+ * fork(2) into new namespaces: CLONE_NEW* in @flags. Returns as fork does (-errno on
+ * failure); in the parent *pidfd gets a descriptor of the child. Single-threaded callers
+ * only.
+ */
+pid_t ns_fork(unsigned long flags, int *pidfd);
+
+/* In a new user namespace, before anything else: uid and gid map to themselves. */
+int ns_map_self(uid_t uid, gid_t gid);
+
+/* Every id of @pid's new user namespace maps to itself. Needs privilege over the parent. */
+int ns_map_all(pid_t pid);
+
+/* A session keyring of our own: the host's keys are not possessed any more. */
+int ns_new_keyring(void);
+
+#endif

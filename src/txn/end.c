@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "txn/parts.h"
+
+int lock_take(const char *dir, bool create)
+{
+	AUTO_FREE char *path = xasprintf("%s/lock", dir);
+	AUTO_CLOSE int fd = -1;
+
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+int txn_own(struct txn *t, struct err *e)
+{
+	int fd;
+
+	if (t->lock >= 0)
+		return 0;
+	fd = lock_take(t->rec.dir, false);
+	if (fd == -EWOULDBLOCK) {
+		err_set(e, ERR_STATE, "t%lld is running", (long long)t->rec.id);
+		return err_hint(e, "end its command first, then try again");
+	}
+	if (fd < 0 && fd != -ENOENT)
+		return err_sys(e, fd, "cannot lock t%lld", (long long)t->rec.id);
+	t->lock = fd < 0 ? -1 : fd;
+	return 0;
+}
+
+void txn_close(struct txn *t)
+{
+	cleanup_close(&t->lock);
+	t->lock = -1;
+	txn_record_free(&t->rec);
+	t->rec = (struct txn_record){ 0 };
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int finish(struct home *h, struct txn *t, enum txn_state to, int exit_status,
+		  const char *reason, struct err *e)
+{
+	int64_t end = now_ns();
+
+	if (journal_txn_end(h->journal, t->rec.id, to, exit_status, reason, end,
+			    JOURNAL_LAZY, e) < 0)
+		return -1;
+	t->rec.state = to;
+	t->rec.exit_status = exit_status;
+	t->rec.end_ns = end;
+	free(t->rec.reason);
+	t->rec.reason = xstrdup(reason);
+	return 0;
+}
+
+int txn_end(struct home *h, struct txn *t, int exit_status, const char *reason,
+	    struct err *e)
+{
+	return finish(h, t, TXN_FROZEN, exit_status, reason, e);
+}
+
+int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reason,
+		struct err *e)
+{
+	int r;
+
+	if (txn_own(t, e) < 0)
+		return -1;
+	if (finish(h, t, TXN_PRUNED, exit_status, reason, e) < 0)
+		return -1;
+	r = data_remove(&t->rec, NULL);
+	return r < 0 ? err_sys(e, r, "cannot delete the data of t%lld",
+			       (long long)t->rec.id)
+		     : 0;
+}
+
+int txn_rollback(struct home *h, struct txn *t, struct err *e)
+{
+	if (t->rec.state == TXN_ROLLED_BACK || t->rec.state == TXN_PRUNED)
+		return err_set(e, ERR_STATE, "t%lld is rolled back already",
+			       (long long)t->rec.id);
+	if (txn_own(t, e) < 0)
+		return -1;
+	if (journal_txn_move(h->journal, t->rec.id, t->rec.state, TXN_ROLLED_BACK,
+			     JOURNAL_LAZY, e) < 0)
+		return -1;
+	t->rec.state = TXN_ROLLED_BACK;
+	return 0;
+}

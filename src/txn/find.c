@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "sys/mountinfo.h"
+#include "txn/parts.h"
+
+const char *txn_look_name(enum txn_look l)
+{
+	static const char *const names[] = { [TXN_RUNNING] = "running",
+					     [TXN_INTERRUPTED] = "interrupted",
+					     [TXN_PENDING] = "pending",
+					     [TXN_GONE] = "rolled back",
+					     [TXN_EMPTY] = "pruned" };
+
+	return names[l];
+}
+
+enum txn_look txn_look(const struct txn_record *r)
+{
+	int fd;
+
+	if (r->state == TXN_FROZEN)
+		return TXN_PENDING;
+	if (r->state == TXN_ROLLED_BACK)
+		return TXN_GONE;
+	if (r->state == TXN_PRUNED)
+		return TXN_EMPTY;
+	fd = lock_take(r->dir, false);
+	if (fd == -EWOULDBLOCK)
+		return TXN_RUNNING;
+	if (fd >= 0)
+		close(fd);
+	return TXN_INTERRUPTED;
+}
+
+/* "3" or "t3" -> 3; anything else 0. */
+static int64_t parse_number(const char *ref)
+{
+	long long v;
+	char *end;
+
+	if (*ref == 't')
+		ref++;
+	if (*ref < '0' || *ref > '9')
+		return 0;
+	errno = 0;
+	v = strtoll(ref, &end, 10);
+	return errno || *end ? 0 : v;
+}
+
+struct search {
+	const char *cwd;
+	struct txn_record best;
+	bool found;
+};
+
+static bool undecided(const struct txn_record *r)
+{
+	return r->state == TXN_FROZEN || r->state == TXN_ACTIVE || r->state == TXN_OPEN;
+}
+
+/* Newest first comes to us: the first undecided one wins, else the first of all. */
+static int consider(void *arg, struct txn_record *r, struct err *e)
+{
+	struct search *s = arg;
+
+	(void)e;
+	if (r->state == TXN_PRUNED || !path_within(s->cwd, r->workspace))
+		return 0;
+	if (s->found && !undecided(r))
+		return 0;
+	if (s->found)
+		txn_record_free(&s->best);
+	s->best = *r;
+	s->found = true;
+	*r = (struct txn_record){ 0 };
+	return undecided(&s->best) ? 1 : 0;
+}
+
+static int newest(struct home *h, const char *cwd, struct txn *t, struct err *e)
+{
+	struct search s = { .cwd = cwd };
+
+	if (journal_txn_each(h->journal, consider, &s, e) < 0) {
+		if (s.found)
+			txn_record_free(&s.best);
+		return -1;
+	}
+	if (!s.found) {
+		err_set(e, ERR_USAGE, "no transaction in %s", cwd);
+		return err_hint(
+			e,
+			"`stet list` shows all of them, `stet run -- COMMAND` makes one");
+	}
+	t->rec = s.best;
+	return 0;
+}
+
+int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
+	     struct err *e)
+{
+	int64_t id;
+
+	*t = (struct txn){ .lock = -1 };
+	if (!ref)
+		return newest(h, cwd, t, e);
+	id = parse_number(ref);
+	if (id > 0)
+		return journal_txn_get(h->journal, id, &t->rec, e);
+	return journal_txn_by_name(h->journal, ref, &t->rec, e);
+}
+
+struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
+{
+	struct change_layer *v = xcalloc(r->nlayers, sizeof(*v));
+	char *strings;
+	size_t bytes = 0, k = 0;
+
+	/* The paths of the uppers live behind the array: one free for all. */
+	for (size_t i = 0; i < r->nlayers; i++)
+		bytes += strlen(r->layers[i].dir) + sizeof("/up");
+	v = xrealloc(v, r->nlayers * sizeof(*v) + bytes);
+	strings = (char *)(v + r->nlayers);
+	for (size_t i = 0; i < r->nlayers; i++) {
+		const struct layer_record *l = &r->layers[i];
+
+		if (l->kind != LAYER_OVERLAY)
+			continue;
+		v[k++] = (struct change_layer){ .host = l->host,
+						.upper = strings,
+						.lax_owner = l->lax_owner,
+						.uid = geteuid(),
+						.gid = getegid() };
+		strings = stpcpy(stpcpy(strings, l->dir), "/up") + 1;
+	}
+	*n = k;
+	return v;
+}
+
+int txn_check(const struct txn_record *r, struct err *e)
+{
+	struct stat st;
+
+	if (r->state == TXN_PRUNED)
+		return 0;
+	if (!r->dir || lstat(r->dir, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_CORRUPT, "t%lld has lost its directory %s",
+			       (long long)r->id, r->dir ? r->dir : "");
+	for (size_t i = 0; i < r->nlayers; i++) {
+		AUTO_FREE char *up = xasprintf("%s/up", r->layers[i].dir);
+
+		if (lstat(up, &st) < 0 || !S_ISDIR(st.st_mode))
+			return err_set(e, ERR_CORRUPT, "t%lld has lost its layer %s",
+				       (long long)r->id, up);
+	}
+	return 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "txn/parts.h"
+
+/* Where the state lives by the environment; NULL if nothing says so. */
+static char *wanted_dir(void)
+{
+	const char *own = getenv("STET_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+	struct passwd *pw;
+
+	if (own && own[0] == '/')
+		return xstrdup(own);
+	if (xdg && xdg[0] == '/')
+		return xasprintf("%s/stet", xdg);
+	if (!home || home[0] != '/') {
+		pw = getpwuid(geteuid());
+		home = pw ? pw->pw_dir : NULL;
+	}
+	return home && home[0] == '/' ? xasprintf("%s/.local/state/stet", home) : NULL;
+}
+
+static int make_path(char *path)
+{
+	for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
+		*s = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST && errno != EROFS &&
+		    errno != EACCES) {
+			*s = '/';
+			return -errno;
+		}
+		*s = '/';
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int check_dir(const char *dir, struct err *e)
+{
+	struct stat st;
+
+	if (lstat(dir, &st) < 0)
+		return err_sys(e, errno, "state directory %s", dir);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, ERR_SYSTEM, "state directory %s is not a directory",
+			       dir);
+	if (st.st_uid != geteuid()) {
+		err_set(e, ERR_SYSTEM,
+			"state directory %s belongs to another user (uid %u)", dir,
+			(unsigned)st.st_uid);
+		return err_hint(e, "set STET_STATE_DIR to a directory of your own");
+	}
+	if (st.st_mode & 077 && chmod(dir, 0700) < 0)
+		return err_sys(e, errno, "cannot close %s to others", dir);
+	return 0;
+}
+
+int home_open(struct home *h, struct err *e)
+{
+	AUTO_FREE char *dir = wanted_dir();
+	int r;
+
+	*h = (struct home){ 0 };
+	if (!dir) {
+		err_set(e, ERR_SYSTEM,
+			"no home directory: HOME is not set and the user has none");
+		return err_hint(e, "set STET_STATE_DIR to a directory of your own");
+	}
+	h->dir = realpath(dir, NULL);
+	if (!h->dir) {
+		r = make_path(dir);
+		if (r < 0) {
+			err_sys(e, r, "cannot make the state directory %s", dir);
+			return err_hint(e, "set STET_STATE_DIR to a writable directory");
+		}
+		h->dir = realpath(dir, NULL);
+		if (!h->dir)
+			return err_sys(e, errno, "state directory %s", dir);
+	}
+	if (check_dir(h->dir, e) < 0 || journal_open(h->dir, &h->journal, e) < 0) {
+		home_close(h);
+		return -1;
+	}
+	return 0;
+}
+
+int home_guard(const struct home *h, int how)
+{
+	AUTO_CLOSE int fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, how) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return TAKE_FD(fd);
+}
+
+void home_close(struct home *h)
+{
+	journal_close(h->journal);
+	free(h->dir);
+	*h = (struct home){ 0 };
+}

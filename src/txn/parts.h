@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_PARTS_H
+#define STET_TXN_PARTS_H
+
+#include "txn/txn.h"
+
+/* Private to the room. */
+
+/* The lock file of a transaction's directory, locked: fd, or -EWOULDBLOCK if somebody holds
+ * it, or another -errno. */
+int lock_take(const char *dir, bool create);
+
+/*
+ * flock on the state directory, held while it is closed again: shared by those who make data
+ * that no row knows yet, exclusive for who deletes such data. fd or -errno.
+ */
+int home_guard(const struct home *h, int how);
+
+/* Deletes the transaction's directories, all layers. -errno of the first failure. */
+int data_remove(const struct txn_record *r, uint64_t *bytes);
+
+/* Makes sure nobody drives the transaction and keeps it so: takes t->lock if it is free. */
+int txn_own(struct txn *t, struct err *e);
+
+#endif

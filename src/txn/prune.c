@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "sys/rmtree.h"
+#include "txn/parts.h"
+
+/* A set of strings: directories of transactions, stores. Small; a list will do. */
+struct names {
+	char **v;
+	size_t n;
+};
+
+static bool names_add(struct names *s, const char *name, size_t len)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (strlen(s->v[i]) == len && memcmp(s->v[i], name, len) == 0)
+			return false;
+	s->v = xrealloc(s->v, (s->n + 1) * sizeof(*s->v));
+	s->v[s->n++] = xstrndup(name, len);
+	return true;
+}
+
+static void names_free(struct names *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->v[i]);
+	free(s->v);
+}
+
+static size_t parent_len(const char *path)
+{
+	return (size_t)(strrchr(path, '/') - path);
+}
+
+/* The distinct directories that hold a transaction's data: its own, and one per store. */
+static void data_dirs(const struct txn_record *r, struct names *dirs)
+{
+	names_add(dirs, r->dir, strlen(r->dir));
+	for (size_t i = 0; i < r->nlayers; i++)
+		names_add(dirs, r->layers[i].dir, parent_len(r->layers[i].dir));
+}
+
+static int remove_dir(const char *dir, uint64_t *bytes)
+{
+	AUTO_FREE char *parent = xstrndup(dir, parent_len(dir));
+	AUTO_CLOSE int fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = rmtree_at(fd, strrchr(dir, '/') + 1, bytes);
+	return r == -ENOENT ? 0 : r;
+}
+
+int data_remove(const struct txn_record *r, uint64_t *bytes)
+{
+	struct names dirs = { 0 };
+	int first = 0, x;
+
+	data_dirs(r, &dirs);
+	for (size_t i = 0; i < dirs.n; i++) {
+		x = remove_dir(dirs.v[i], bytes);
+		if (x < 0 && first == 0)
+			first = x;
+	}
+	names_free(&dirs);
+	return first;
+}
+
+struct prune {
+	struct home *h;
+	int64_t only;
+	bool dry_run;
+	struct names known, stores;
+	struct prune_result *res;
+};
+
+static int prune_one(struct prune *p, struct txn_record *r, struct err *e)
+{
+	struct txn t = { .rec = *r, .lock = -1 };
+	int x = txn_own(&t, e);
+
+	if (x == 0 && !p->dry_run) {
+		x = data_remove(r, &p->res->bytes);
+		if (x < 0)
+			x = err_sys(e, x, "cannot delete the data of t%lld",
+				    (long long)r->id);
+		else
+			x = journal_txn_move(p->h->journal, r->id, TXN_ROLLED_BACK,
+					     TXN_PRUNED, JOURNAL_LAZY, e);
+	}
+	cleanup_close(&t.lock);
+	if (x == 0)
+		p->res->transactions++;
+	return x;
+}
+
+static int visit(void *arg, struct txn_record *r, struct err *e)
+{
+	struct prune *p = arg;
+	struct names dirs = { 0 };
+
+	data_dirs(r, &dirs);
+	for (size_t i = 0; i < dirs.n; i++) {
+		names_add(&p->stores, dirs.v[i], parent_len(dirs.v[i]));
+		if (r->state != TXN_PRUNED)
+			names_add(&p->known, dirs.v[i], strlen(dirs.v[i]));
+	}
+	names_free(&dirs);
+	if (r->state != TXN_ROLLED_BACK || (p->only > 0 && r->id != p->only))
+		return 0;
+	return prune_one(p, r, e);
+}
+
+/* What no row knows and nobody holds is what a crash left. */
+static int sweep(struct prune *p, const char *store, struct err *e)
+{
+	AUTO_CLOSEDIR DIR *d = opendir(store);
+	struct dirent *de;
+	int lock, r;
+
+	while (d && (de = readdir(d))) {
+		AUTO_FREE char *dir = xasprintf("%s/%s", store, de->d_name);
+
+		/* Sixteen hexadecimal digits: the names we give, and no others. */
+		if (strlen(de->d_name) != 16 ||
+		    strspn(de->d_name, "0123456789abcdef") != 16 ||
+		    !names_add(&p->known, dir, strlen(dir)))
+			continue;
+		lock = lock_take(dir, false);
+		if (lock == -EWOULDBLOCK)
+			continue;
+		r = p->dry_run ? 0 : remove_dir(dir, &p->res->bytes);
+		if (lock >= 0)
+			close(lock);
+		if (r < 0)
+			return err_sys(e, r, "cannot delete %s", dir);
+		p->res->orphans++;
+	}
+	return 0;
+}
+
+int txn_prune(struct home *h, int64_t id, bool dry_run, struct prune_result *res,
+	      struct err *e)
+{
+	struct prune p = { .h = h, .only = id, .dry_run = dry_run, .res = res };
+	AUTO_FREE char *store = xasprintf("%s/tx", h->dir);
+	AUTO_CLOSE int guard = -1;
+	int r;
+
+	*res = (struct prune_result){ 0 };
+	if (id <= 0) {
+		guard = home_guard(h, LOCK_EX);
+		if (guard < 0)
+			return err_sys(e, guard, "cannot lock %s", h->dir);
+	}
+	names_add(&p.stores, store, strlen(store));
+	r = journal_txn_each(h->journal, visit, &p, e);
+	for (size_t i = 0; r == 0 && id <= 0 && i < p.stores.n; i++)
+		r = sweep(&p, p.stores.v[i], e);
+	if (r == 0 && id <= 0 && !dry_run)
+		r = journal_checkpoint(h->journal, e);
+	names_free(&p.known);
+	names_free(&p.stores);
+	return r;
+}
