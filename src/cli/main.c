@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
+#include <fcntl.h>
+#include <unistd.h>
 
-int main(void)
+#include "cli/cli.h"
+
+extern char **environ;
+
+int main(int argc, char **argv)
 {
-	puts("stet " STET_VERSION);
-	return 0;
+	int fd;
+
+	/*
+	 * With a standard descriptor closed, the next file we open would take its place, and
+	 * what is meant for people would be written into it.
+	 */
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+	return cli_main(argc, argv, environ);
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CLI_CLI_H
+#define STET_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "ops/verb.h"
+
+/* One command line, from its words to its exit status. */
+int cli_main(int argc, char **argv, char *const *env);
+
+/*
+ * What the printers share. They print to `out`, which is standard output or a pager (or,
+ * for a verb that runs commands, standard error).
+ */
+struct cli {
+	struct op_ctx ctx;
+	FILE *out;
+	bool tty; /* a person reads it */
+	bool color;
+};
+
+/*
+ * Runs a verb with a request and reports its result, as text or JSON. Returns the exit
+ * status; errors are reported as well.
+ */
+int cli_verb(struct cli *c, const struct verb *v, const void *req);
+
+/*
+ * Printers of results as text, one per verb. Return 0, or -1 with *e set if something
+ * failed on the way (a diff is made as it is printed). May change @res.
+ */
+typedef int cli_print(struct cli *c, const void *req, const void *res, struct err *e);
+cli_print print_run, print_explore, print_status, print_list, print_diff, print_rollback,
+	print_prune, print_doctor, print_version, print_help, print_completion;
+
+/* Usage of one verb, or the overview if @v is NULL. */
+void help_text(FILE *out, const struct verb *v);
+/* The same as a manual page, in roff. */
+void help_man(FILE *out, const struct verb *v);
+void completion_script(FILE *out, const char *shell);
+
+#endif

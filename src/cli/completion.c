@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "cli/cli.h"
+
+/*
+ * Completion scripts. Everything that depends on the verbs is written out from the table;
+ * the rest of each script is fixed text. Summaries and help hold no quotes that a shell
+ * would mind; a test of the table sees to that.
+ */
+
+static void words(FILE *out, const char *const *v)
+{
+	size_t i;
+
+	for (i = 0; v && v[i]; i++)
+		fprintf(out, "%s%s", i ? " " : "", v[i]);
+}
+
+static bool runs_command(const struct verb *v)
+{
+	return v->args && v->args[0].name && v->args[0].kind == ARG_COMMAND;
+}
+
+static void bash_kind(FILE *out, enum arg_kind kind, const char *const *choices)
+{
+	switch (kind) {
+	case ARG_TXN:
+		fputs("_stet_words \"$(stet list --ids 2>/dev/null)\"", out);
+		break;
+	case ARG_PATH:
+		fputs("_stet_files -f", out);
+		break;
+	case ARG_DIR:
+		fputs("_stet_files -d", out);
+		break;
+	case ARG_ENV:
+		fputs("_stet_words \"$(compgen -e)\"", out);
+		break;
+	case ARG_VERB:
+		fputs("_stet_words \"$verbs\"", out);
+		break;
+	case ARG_CHOICE:
+		fputs("_stet_words \"", out);
+		words(out, choices);
+		fputc('"', out);
+		break;
+	default:
+		fputs(":", out);
+	}
+}
+
+static void bash_verb(FILE *out, const struct verb *v)
+{
+	const struct verb_opt *o;
+	size_t i;
+
+	fprintf(out, "\t%s)\n\t\tcase $prev in\n", v->name);
+	for (i = 0; (o = verb_opt_at(v, i)); i++) {
+		if (o->type == OPT_FLAG)
+			continue;
+		fprintf(out, "\t\t--%s", o->name);
+		if (o->letter)
+			fprintf(out, "|-%c", o->letter);
+		fputs(") ", out);
+		bash_kind(out, o->kind, o->choices);
+		fputs("; return ;;\n", out);
+	}
+	fputs("\t\tesac\n\t\tif [[ $cur == -* ]]; then\n\t\t\t_stet_words \"", out);
+	for (i = 0; (o = verb_opt_at(v, i)); i++)
+		fprintf(out, "%s--%s", i ? " " : "", o->name);
+	fputs("\"\n\t\t\treturn\n\t\tfi\n", out);
+	for (i = 0; v->args && v->args[i].name; i++) {
+		if (v->args[i].kind == ARG_COMMAND)
+			continue;
+		fputs("\t\t", out);
+		bash_kind(out, v->args[i].kind, v->args[i].choices);
+		fputc('\n', out);
+	}
+	if (runs_command(v))
+		fputs("\t\t_stet_words \"$(compgen -c -- \"$cur\")\"\n", out);
+	fputs("\t\t;;\n", out);
+}
+
+static void bash(FILE *out)
+{
+	size_t i;
+
+	fputs("# bash completion for stet\n"
+	      "_stet_words() {\n"
+	      "\tlocal w\n"
+	      "\twhile IFS= read -r w; do COMPREPLY+=(\"$w\"); done "
+	      "< <(compgen -W \"$1\" -- \"$cur\")\n"
+	      "}\n"
+	      "_stet_files() {\n"
+	      "\tlocal w\n"
+	      "\tcompopt -o filenames 2>/dev/null\n"
+	      "\twhile IFS= read -r w; do COMPREPLY+=(\"$w\"); done "
+	      "< <(compgen \"$1\" -- \"$cur\")\n"
+	      "}\n"
+	      "_stet() {\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+	      "\tlocal verb=${COMP_WORDS[1]} i verbs=\"",
+	      out);
+	for (i = 0; verbs[i]; i++)
+		fprintf(out, "%s%s", i ? " " : "", verbs[i]->name);
+	fputs("\"\n"
+	      "\tCOMPREPLY=()\n"
+	      "\tif [[ $cur == = ]]; then\n"
+	      "\t\tcur=''\n"
+	      "\telif [[ $prev == = ]]; then\n"
+	      "\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n"
+	      "\tfi\n"
+	      "\tif ((COMP_CWORD == 1)); then\n"
+	      "\t\t_stet_words \"$verbs --help --version\"\n"
+	      "\t\treturn\n"
+	      "\tfi\n"
+	      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+	      "\t\t[[ ${COMP_WORDS[i]} == -- ]] || continue\n"
+	      "\t\tif declare -F _command_offset >/dev/null && [[ $verb != diff ]]; then\n"
+	      "\t\t\t_command_offset $((i + 1))\n"
+	      "\t\telse\n"
+	      "\t\t\t_stet_files -f\n"
+	      "\t\tfi\n"
+	      "\t\treturn\n"
+	      "\tdone\n"
+	      "\tcase $verb in\n",
+	      out);
+	for (i = 0; verbs[i]; i++)
+		bash_verb(out, verbs[i]);
+	fputs("\tesac\n}\ncomplete -F _stet stet\n", out);
+}
+
+/* Brackets and colons mean something inside the arguments of _arguments. */
+static void zsh_text(FILE *out, const char *s)
+{
+	for (; *s; s++) {
+		if (strchr("[]:\\", *s))
+			fputc('\\', out);
+		if (*s == '\'')
+			fputs("'\\''", out);
+		else
+			fputc(*s, out);
+	}
+}
+
+static void zsh_kind(FILE *out, enum arg_kind kind, const char *const *choices)
+{
+	switch (kind) {
+	case ARG_TXN:
+		fputs("_stet_txns", out);
+		break;
+	case ARG_PATH:
+		fputs("_files", out);
+		break;
+	case ARG_DIR:
+		fputs("_files -/", out);
+		break;
+	case ARG_ENV:
+		fputs("_parameters -g \"*export*\"", out);
+		break;
+	case ARG_VERB:
+		fputs("_stet_verbs", out);
+		break;
+	case ARG_CHOICE:
+		fputc('(', out);
+		words(out, choices);
+		fputc(')', out);
+		break;
+	default:
+		break;
+	}
+}
+
+static void zsh_option(FILE *out, const struct verb_opt *o)
+{
+	const char *many = o->type == OPT_LIST ? "*" : "";
+
+	if (o->letter)
+		fprintf(out, " \\\n\t\t\t'%s-%c[", many, o->letter);
+	for (int pass = o->letter ? 0 : 1; pass < 2; pass++) {
+		if (pass == 1)
+			fprintf(out, " \\\n\t\t\t'%s--%s%s[", many, o->name,
+				o->type == OPT_FLAG ? "" : "=");
+		zsh_text(out, o->help);
+		fputc(']', out);
+		if (o->type != OPT_FLAG) {
+			fputc(':', out);
+			zsh_text(out, o->arg);
+			fputc(':', out);
+			zsh_kind(out, o->kind, o->choices);
+		}
+		fputc('\'', out);
+	}
+}
+
+static void zsh(FILE *out)
+{
+	const struct verb_opt *o;
+	size_t i, k;
+
+	fputs("#compdef stet\n"
+	      "_stet_txns() {\n"
+	      "\tlocal -a txns\n"
+	      "\ttxns=(${(f)\"$(stet list --ids 2>/dev/null)\"})\n"
+	      "\tcompadd -a txns\n"
+	      "}\n"
+	      "_stet_verbs() {\n"
+	      "\tlocal -a verbs\n"
+	      "\tverbs=(\n",
+	      out);
+	for (i = 0; verbs[i]; i++) {
+		fprintf(out, "\t\t'%s:", verbs[i]->name);
+		zsh_text(out, verbs[i]->summary);
+		fputs("'\n", out);
+	}
+	fputs("\t)\n\t_describe verb verbs\n}\n"
+	      "_stet() {\n"
+	      "\tif ((CURRENT == 2)); then\n\t\t_stet_verbs\n\t\treturn\n\tfi\n"
+	      "\tlocal verb=$words[2]\n"
+	      "\tshift words\n\t((CURRENT--))\n"
+	      "\tcase $verb in\n",
+	      out);
+	for (i = 0; verbs[i]; i++) {
+		const struct verb *v = verbs[i];
+
+		fprintf(out, "\t%s)\n\t\t_arguments -s -S", v->name);
+		for (k = 0; (o = verb_opt_at(v, k)); k++)
+			zsh_option(out, o);
+		for (k = 0; v->args && v->args[k].name; k++) {
+			const struct verb_arg *a = &v->args[k];
+
+			if (a->kind == ARG_COMMAND) {
+				fputs(" \\\n\t\t\t'*::command:_normal'", out);
+				continue;
+			}
+			fprintf(out, " \\\n\t\t\t'%s:%s:", a->many ? "*" : "", a->name);
+			zsh_kind(out, a->kind, a->choices);
+			fputc('\'', out);
+		}
+		fputs("\n\t\t;;\n", out);
+	}
+	fputs("\tesac\n}\n"
+	      "if [[ $funcstack[1] == _stet ]]; then _stet \"$@\"; else compdef _stet stet; fi\n",
+	      out);
+}
+
+static void fish_text(FILE *out, const char *s)
+{
+	fputc('\'', out);
+	for (; *s; s++) {
+		if (*s == '\'' || *s == '\\')
+			fputc('\\', out);
+		fputc(*s, out);
+	}
+	fputc('\'', out);
+}
+
+static void fish_kind(FILE *out, enum arg_kind kind, const char *const *choices)
+{
+	switch (kind) {
+	case ARG_TXN:
+		fputs(" -f -a '(stet list --ids 2>/dev/null)'", out);
+		break;
+	case ARG_PATH:
+		fputs(" -F", out);
+		break;
+	case ARG_DIR:
+		fputs(" -f -a '(__fish_complete_directories)'", out);
+		break;
+	case ARG_ENV:
+		fputs(" -f -a '(set -xn)'", out);
+		break;
+	case ARG_VERB:
+		fputs(" -f -a '", out);
+		for (size_t i = 0; verbs[i]; i++)
+			fprintf(out, "%s%s", i ? " " : "", verbs[i]->name);
+		fputc('\'', out);
+		break;
+	case ARG_CHOICE:
+		fputs(" -f -a '", out);
+		words(out, choices);
+		fputc('\'', out);
+		break;
+	case ARG_COMMAND:
+		fputs(" -a '(__fish_complete_subcommand --fcs-skip=2)'", out);
+		break;
+	default:
+		fputs(" -f", out);
+	}
+}
+
+static void fish(FILE *out)
+{
+	const struct verb_opt *o;
+	size_t i, k;
+
+	fputs("# fish completion for stet\ncomplete -c stet -f\n", out);
+	for (i = 0; verbs[i]; i++) {
+		fprintf(out, "complete -c stet -n __fish_use_subcommand -a %s -d ",
+			verbs[i]->name);
+		fish_text(out, verbs[i]->summary);
+		fputc('\n', out);
+	}
+	for (i = 0; verbs[i]; i++) {
+		const struct verb *v = verbs[i];
+
+		for (k = 0; (o = verb_opt_at(v, k)); k++) {
+			fprintf(out,
+				"complete -c stet -n '__fish_seen_subcommand_from %s' -l %s",
+				v->name, o->name);
+			if (o->letter)
+				fprintf(out, " -s %c", o->letter);
+			if (o->type != OPT_FLAG) {
+				fputs(" -r", out);
+				fish_kind(out, o->kind, o->choices);
+			}
+			fputs(" -d ", out);
+			fish_text(out, o->help);
+			fputc('\n', out);
+		}
+		for (k = 0; v->args && v->args[k].name; k++) {
+			fprintf(out,
+				"complete -c stet -n '__fish_seen_subcommand_from %s'",
+				v->name);
+			fish_kind(out, v->args[k].kind, v->args[k].choices);
+			fputc('\n', out);
+		}
+	}
+}
+
+void completion_script(FILE *out, const char *shell)
+{
+	if (strcmp(shell, "bash") == 0)
+		bash(out);
+	else if (strcmp(shell, "zsh") == 0)
+		zsh(out);
+	else
+		fish(out);
+}

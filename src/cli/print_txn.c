@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "cli/term.h"
+#include "ops/list.h"
+#include "ops/prune.h"
+#include "ops/rollback.h"
+#include "ops/status.h"
+
+static int64_t seconds_since(int64_t ns)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec - ns / 1000000000;
+}
+
+static void field(struct buf *b, const char *name)
+{
+	buf_addf(b, "  %-11s ", name);
+}
+
+static void began(struct buf *b, const struct txn_record *r)
+{
+	time_t sec = (time_t)(r->begin_ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	text_ago(b, seconds_since(r->begin_ns));
+	if (localtime_r(&sec, &tm) &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
+		buf_addf(b, " (%s)", text);
+	if (r->end_ns > r->begin_ns) {
+		buf_adds(b, ", took ");
+		show_duration(b, (r->end_ns - r->begin_ns) / 1000);
+	}
+}
+
+static void header(struct buf *b, const struct cli *c, const struct status_res *res)
+{
+	const struct txn_record *r = &res->rec;
+
+	show_color(b, c, "1");
+	buf_addf(b, "t%lld", (long long)r->id);
+	show_color(b, c, NULL);
+	buf_addf(b, " %s", txn_look_name(txn_look(r)));
+	if (r->name) {
+		buf_adds(b, ", called ");
+		text_quote(b, r->name, strlen(r->name));
+	}
+	buf_addc(b, '\n');
+	field(b, "workspace");
+	show_path(b, c, NULL, r->workspace);
+	buf_addc(b, '\n');
+	field(b, "command");
+	show_argv(b, r->argv);
+	buf_addc(b, '\n');
+	field(b, "began");
+	began(b, r);
+	buf_addc(b, '\n');
+	if (r->end_ns) {
+		field(b, "ended");
+		show_end(b, r);
+		buf_addc(b, '\n');
+	}
+	field(b, "holds");
+	text_size(b, res->totals.bytes);
+	buf_addc(b, '\n');
+	if (r->neffects) {
+		field(b, "not undoable");
+		show_effects(b, c, r);
+		buf_addc(b, '\n');
+	}
+}
+
+/* What in a changed object differs, other than its content alone. */
+static void note_of(const struct change *c, struct buf *note)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} bits[] = { { CHANGE_CONTENT, "content" },
+		     { CHANGE_MODE, "mode" },
+		     { CHANGE_OWNER, "owner" },
+		     { CHANGE_XATTR, "attributes" } };
+	size_t i;
+
+	if (c->was_hidden)
+		buf_adds(note, "hidden on the host");
+	if (c->kind != CHANGE_MODIFY || !(c->what & ~(CHANGE_CONTENT | CHANGE_TIMES)))
+		return;
+	for (i = 0; i < ARRAY_SIZE(bits); i++)
+		if (c->what & bits[i].bit)
+			buf_addf(note, "%s%s", note->len ? ", " : "", bits[i].name);
+}
+
+static bool is_dir(const struct change *c)
+{
+	return S_ISDIR((c->after.st_mode ? &c->after : &c->before)->st_mode);
+}
+
+static bool is_shown(const struct change_item *it, bool all)
+{
+	return !it->renamed_away &&
+	       (all || !it->c.implied || it->renamed_from != SIZE_MAX);
+}
+
+/*
+ * Files not shown, added to the directory whose line stands for them. The contents of a
+ * deleted directory come before it, those of an added one after it.
+ */
+static uint64_t *count_below(const struct change_list *l, bool all)
+{
+	uint64_t *below = xcalloc(l->n + 1, sizeof(*below));
+	uint64_t before = 0;
+	size_t i, top = SIZE_MAX;
+
+	for (i = 0; i < l->n; i++) {
+		const struct change *c = &l->v[i].c;
+		const char *dir = top == SIZE_MAX ? NULL : l->v[top].c.path;
+
+		if (!c->implied) {
+			below[i] = before;
+			before = 0;
+			top = i;
+		} else if (is_shown(&l->v[i], all) || l->v[i].renamed_away || is_dir(c)) {
+			continue;
+		} else if (dir && strncmp(dir, c->path, strlen(dir)) == 0 &&
+			   c->path[strlen(dir)] == '/') {
+			below[top]++;
+		} else {
+			before++;
+		}
+	}
+	return below;
+}
+
+static void changes(struct cli *c, const struct status_res *res, struct buf *b)
+{
+	AUTO_FREE uint64_t *below = count_below(&res->list, res->all);
+	AUTO_BUF struct buf note = BUF_INIT;
+	size_t i;
+
+	for (i = 0; i < res->list.n; i++) {
+		const struct change_item *it = &res->list.v[i];
+		const char *from = change_item_from(&res->list, it);
+
+		if (!is_shown(it, res->all))
+			continue;
+		buf_reset(&note);
+		note_of(&it->c, &note);
+		show_change(b, c, res->rec.workspace, change_letter(it), it->c.path, from,
+			    is_dir(&it->c), below[i], buf_str(&note));
+		if (b->len > 65536)
+			show_flush(c, b);
+	}
+}
+
+static const char introduction[] =
+	"No transaction here yet. stet keeps what a command changes aside, to be looked at or "
+	"thrown away:\n"
+	"  stet run -- COMMAND      then: stet status, stet diff, stet rollback\n"
+	"More: stet help. Does it work on this machine? stet doctor\n";
+
+int print_status(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct status_res *res = result;
+	long long id = res->rec.id;
+	AUTO_BUF struct buf b = BUF_INIT;
+	enum txn_look look;
+
+	(void)req;
+	(void)e;
+	if (res->none) {
+		fputs(introduction, c->out);
+		return 0;
+	}
+	header(&b, c, res);
+	look = txn_look(&res->rec);
+	field(&b, "changes");
+	if (look == TXN_EMPTY)
+		buf_adds(&b, "pruned");
+	else
+		show_totals(&b, &res->totals);
+	buf_addc(&b, '\n');
+	changes(c, res, &b);
+	if (look == TXN_PENDING || look == TXN_INTERRUPTED)
+		buf_addf(
+			&b,
+			"look: stet diff t%lld    go in: stet explore t%lld    throw away: "
+			"stet rollback t%lld\n",
+			id, id, id);
+	show_flush(c, &b);
+	return 0;
+}
+
+enum { COLUMNS = 6 };
+
+/* One transaction as cells; the last one, the command, has the rest of the line. */
+static void cells(const struct cli *c, const struct txn_record *r,
+		  struct buf cell[COLUMNS])
+{
+	buf_addf(&cell[0], "t%lld", (long long)r->id);
+	buf_adds(&cell[1], txn_look_name(txn_look(r)));
+	if (r->exit_status >= 0)
+		buf_addf(&cell[2], "%d", r->exit_status);
+	else
+		buf_adds(&cell[2], "-");
+	text_ago(&cell[3], seconds_since(r->begin_ns));
+	show_path(&cell[4], c, NULL, r->workspace);
+	if (r->name) {
+		text_escape(&cell[5], r->name, strlen(r->name));
+		buf_adds(&cell[5], ": ");
+	}
+	show_argv(&cell[5], r->argv);
+}
+
+/* Columns that a UTF-8 text takes, roughly: one per code point. */
+static size_t width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+static void cut(struct buf *b, size_t from, size_t columns)
+{
+	size_t i, n = 0;
+
+	for (i = from; i < b->len; i++) {
+		n += ((unsigned char)b->data[i] & 0xc0) != 0x80;
+		if (n == columns && width(b->data + i) > 1) {
+			buf_truncate(b, i);
+			buf_adds(b, "…");
+			return;
+		}
+	}
+}
+
+static void table(struct cli *c, const struct list_res *res)
+{
+	static const char *const heads[COLUMNS] = { "ID",   "STATE",	 "EXIT",
+						    "WHEN", "WORKSPACE", "COMMAND" };
+	struct buf(*rows)[COLUMNS] = xcalloc(res->n + 1, sizeof(*rows));
+	size_t wide[COLUMNS] = { 0 }, i, k;
+	int columns = c->tty ? term_width(fileno(c->out)) : 0;
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	for (k = 0; k < COLUMNS; k++)
+		buf_adds(&rows[0][k], heads[k]);
+	for (i = 0; i < res->n; i++)
+		cells(c, &res->v[i], rows[i + 1]);
+	for (i = 0; i <= res->n; i++)
+		for (k = 0; k + 1 < COLUMNS; k++)
+			if (width(buf_str(&rows[i][k])) > wide[k])
+				wide[k] = width(buf_str(&rows[i][k]));
+	for (i = 0; i <= res->n; i++) {
+		size_t from = b.len;
+
+		for (k = 0; k < COLUMNS; k++) {
+			size_t w = width(buf_str(&rows[i][k]));
+
+			buf_adds(&b, buf_str(&rows[i][k]));
+			if (k + 1 < COLUMNS)
+				buf_addf(&b, "%*s", (int)(wide[k] - w + 2), "");
+			buf_free(&rows[i][k]);
+		}
+		if (columns > 0)
+			cut(&b, from, (size_t)columns);
+		buf_addc(&b, '\n');
+	}
+	free(rows);
+	show_flush(c, &b);
+}
+
+int print_list(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct list_res *res = result;
+	size_t i;
+
+	(void)req;
+	(void)e;
+	if (res->ids) {
+		for (i = 0; i < res->n; i++) {
+			fprintf(c->out, "t%lld\n", (long long)res->v[i].id);
+			if (res->v[i].name)
+				fprintf(c->out, "%s\n", res->v[i].name);
+		}
+	} else if (!res->n) {
+		fputs("No transactions.\n", c->out);
+	} else {
+		table(c, res);
+	}
+	return 0;
+}
+
+int print_rollback(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct rollback_res *res = result;
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	(void)req;
+	(void)e;
+	buf_addf(&b, "t%lld ", (long long)res->rec.id);
+	if (res->dry_run) {
+		buf_adds(&b, "would be rolled back: ");
+		show_totals(&b, &res->totals);
+		buf_addc(&b, '\n');
+	} else {
+		buf_adds(&b, "rolled back; its data is kept until `stet prune`\n");
+	}
+	show_flush(c, &b);
+	return 0;
+}
+
+int print_prune(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct prune_res *res = result;
+	unsigned long long n = res->done.transactions, orphans = res->done.orphans;
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	(void)req;
+	(void)e;
+	if (!n && !orphans) {
+		fputs("nothing to prune\n", c->out);
+		return 0;
+	}
+	buf_addf(&b, "%s%llu transaction%s", res->dry_run ? "would prune " : "pruned ", n,
+		 n == 1 ? "" : "s");
+	if (orphans)
+		buf_addf(&b, " and %llu leftover%s", orphans, orphans == 1 ? "" : "s");
+	buf_adds(&b, ", ");
+	text_size(&b, res->done.bytes);
+	buf_addc(&b, '\n');
+	show_flush(c, &b);
+	return 0;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/show.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+/* What is left of @path below @dir: "" if they are equal, NULL if it is not below. */
+static const char *below(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	if (n == 1) /* "/" */
+		return path + 1;
+	if (strncmp(dir, path, n) != 0)
+		return NULL;
+	if (path[n] == '/')
+		return path + n + 1;
+	return path[n] ? NULL : "";
+}
+
+void show_path(struct buf *b, const struct cli *c, const char *workspace,
+	       const char *path)
+{
+	const char *home = op_ctx_env(&c->ctx, "HOME");
+	AUTO_BUF struct buf text = BUF_INIT;
+	const char *rest;
+
+	rest = workspace ? below(workspace, path) : NULL;
+	if (rest) {
+		/* A name that could be taken for one in the home directory. */
+		if (*rest == '~')
+			buf_adds(&text, "./");
+		buf_adds(&text, *rest ? rest : ".");
+	} else {
+		rest = home && home[0] == '/' && home[1] ? below(home, path) : NULL;
+		if (rest)
+			buf_addf(&text, *rest ? "~/%s" : "~", rest);
+		else
+			buf_adds(&text, path);
+	}
+	text_quote(b, buf_str(&text), text.len);
+}
+
+void show_argv(struct buf *b, char *const *argv)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_@%+=:,./-";
+	size_t i;
+
+	for (i = 0; argv && argv[i]; i++) {
+		const char *s = argv[i];
+		size_t n = strlen(s);
+
+		if (i)
+			buf_addc(b, ' ');
+		if (n && strspn(s, plain) == n) {
+			buf_add(b, s, n);
+			continue;
+		}
+		buf_addc(b, '\'');
+		for (; *s; s++) {
+			n = strcspn(s, "'");
+			text_escape(b, s, n);
+			s += n;
+			if (!*s)
+				break;
+			buf_adds(b, "'\\''");
+		}
+		buf_addc(b, '\'');
+	}
+}
+
+void show_totals(struct buf *b, const struct change_totals *t)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} parts[] = { { t->added, "added" },
+		      { t->modified, "changed" },
+		      { t->deleted, "deleted" } };
+	size_t i, k = 0;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].n)
+			buf_addf(b, "%s%llu %s", k++ ? ", " : "",
+				 (unsigned long long)parts[i].n, parts[i].what);
+	if (!k)
+		buf_adds(b, "nothing changed");
+	if (t->bytes) {
+		buf_adds(b, " (");
+		text_size(b, t->bytes);
+		buf_addc(b, ')');
+	}
+}
+
+void show_duration(struct buf *b, int64_t us)
+{
+	int64_t s = us / 1000000;
+
+	if (us < 1000000)
+		buf_addf(b, "%lld ms", (long long)((us + 500) / 1000));
+	else if (s < 60)
+		buf_addf(b, "%lld.%lld s", (long long)s, (long long)(us / 100000 % 10));
+	else if (s < 3600)
+		buf_addf(b, "%lld min %lld s", (long long)(s / 60), (long long)(s % 60));
+	else
+		buf_addf(b, "%lld h %lld min", (long long)(s / 3600),
+			 (long long)(s / 60 % 60));
+}
+
+void show_end(struct buf *b, const struct txn_record *r)
+{
+	const char *reason = r->reason ? r->reason : "";
+	const char *sig = NULL;
+
+	if (r->exit_status < 0) {
+		buf_adds(b, "not known");
+	} else if (strcmp(reason, "timeout") == 0) {
+		buf_adds(b, "time limit");
+	} else if (strcmp(reason, "signal") == 0) {
+		sig = sigabbrev_np(r->exit_status - 128);
+		buf_addf(b, "ended by signal %d%s%s%s", r->exit_status - 128,
+			 sig ? " (SIG" : "", sig ? sig : "", sig ? ")" : "");
+	} else {
+		buf_addf(b, "exit status %d", r->exit_status);
+	}
+}
+
+bool show_effects(struct buf *b, const struct cli *c, const struct txn_record *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->neffects; i++) {
+		const char *what = r->effects[i].what;
+
+		if (i)
+			buf_adds(b, ", ");
+		text_escape(b, r->effects[i].kind, strlen(r->effects[i].kind));
+		if (!what || !*what)
+			continue;
+		buf_addc(b, ' ');
+		if (*what == '/')
+			show_path(b, c, NULL, what);
+		else
+			text_escape(b, what, strlen(what));
+	}
+	return r->neffects > 0;
+}
+
+static const char *letter_color(char letter)
+{
+	switch (letter) {
+	case 'A':
+		return "32";
+	case 'D':
+		return "31";
+	case 'M':
+		return "33";
+	default:
+		return "36";
+	}
+}
+
+void show_change(struct buf *b, const struct cli *c, const char *workspace, char letter,
+		 const char *path, const char *from, bool dir, uint64_t files,
+		 const char *note)
+{
+	buf_adds(b, "  ");
+	show_color(b, c, letter_color(letter));
+	buf_addc(b, letter);
+	show_color(b, c, NULL);
+	buf_addc(b, ' ');
+	if (from) {
+		show_path(b, c, workspace, from);
+		buf_adds(b, " -> ");
+	}
+	show_path(b, c, workspace, path);
+	if (dir)
+		buf_addc(b, '/');
+	if (files)
+		buf_addf(b, "  (%llu file%s)", (unsigned long long)files,
+			 files == 1 ? "" : "s");
+	if (note && *note)
+		buf_addf(b, "  (%s)", note);
+	buf_addc(b, '\n');
+}
+
+void show_color(struct buf *b, const struct cli *c, const char *sgr)
+{
+	if (c->color)
+		buf_addf(b, "\033[%sm", sgr ? sgr : "");
+}
+
+void show_flush(struct cli *c, struct buf *b)
+{
+	if (b->len)
+		fwrite(b->data, 1, b->len, c->out);
+	buf_reset(b);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CLI_SHOW_H
+#define STET_CLI_SHOW_H
+
+#include <stdint.h>
+
+#include "change/change.h"
+#include "cli/cli.h"
+#include "journal/journal.h"
+
+/* How things look to people. All append to a buffer, safe for a terminal. */
+
+/* Relative to @workspace (may be NULL) if below it; else absolute, with ~ for $HOME. */
+void show_path(struct buf *b, const struct cli *c, const char *workspace,
+	       const char *path);
+
+/* argv as one could type it into a shell. */
+void show_argv(struct buf *b, char *const *argv);
+
+/* "2 added, 1 changed, 14 deleted (12 KiB)". */
+void show_totals(struct buf *b, const struct change_totals *t);
+
+/* "1.3 s", from microseconds. */
+void show_duration(struct buf *b, int64_t us);
+
+/* "exit status 0", "killed by SIGTERM", "time limit", "running"…, how a command ended. */
+void show_end(struct buf *b, const struct txn_record *r);
+
+/* "write-through ~/.cache, …"; returns whether there is anything. */
+bool show_effects(struct buf *b, const struct cli *c, const struct txn_record *r);
+
+/* One line "  D src/  (14 files)\n" of a list of changes; @from: rename, or NULL. */
+void show_change(struct buf *b, const struct cli *c, const char *workspace, char letter,
+		 const char *path, const char *from, bool dir, uint64_t below,
+		 const char *note);
+
+/* A colour (SGR parameters, such as "31") or, with NULL, back to none; nothing without
+ * colour. */
+void show_color(struct buf *b, const struct cli *c, const char *sgr);
+
+/* Writes the buffer to c->out and empties it. */
+void show_flush(struct cli *c, struct buf *b);
+
+#endif

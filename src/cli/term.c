@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/term.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+bool term_wants_color(const struct op_ctx *ctx, int choice, int fd)
+{
+	const char *force = op_ctx_env(ctx, "CLICOLOR_FORCE");
+	const char *term = op_ctx_env(ctx, "TERM");
+
+	if (choice > 1)
+		return choice == 2;
+	if (op_ctx_env(ctx, "NO_COLOR"))
+		return false;
+	if (force && strcmp(force, "0") != 0)
+		return true;
+	return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+int term_width(int fd)
+{
+	struct winsize ws;
+
+	return ioctl(fd, TIOCGWINSZ, &ws) == 0 ? ws.ws_col : 0;
+}
+
+/* The command line to run, or NULL for none. */
+static const char *pager_command(const struct op_ctx *ctx)
+{
+	static const char *const names[] = { "STET_PAGER", "GIT_PAGER", "PAGER" };
+	size_t i, n;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *s = NULL;
+
+		for (n = 0; ctx->env && ctx->env[n]; n++)
+			if (strncmp(ctx->env[n], names[i], strlen(names[i])) == 0 &&
+			    ctx->env[n][strlen(names[i])] == '=')
+				s = ctx->env[n] + strlen(names[i]) + 1;
+		/* Set and empty, or cat: the user wants none. */
+		if (s)
+			return *s && strcmp(s, "cat") != 0 ? s : NULL;
+	}
+	return "less";
+}
+
+/* Words of a pager's command line; a shell is needed only where it says so. */
+static char **pager_argv(const char *command)
+{
+	char **argv = NULL;
+
+	if (strpbrk(command, "|&;<>()$`\\\"'*?[#~%")) {
+		strv_push(&argv, xstrdup("sh"));
+		strv_push(&argv, xstrdup("-c"));
+		strv_push(&argv, xstrdup(command));
+		return argv;
+	}
+	while (*(command += strspn(command, " \t"))) {
+		size_t n = strcspn(command, " \t");
+
+		strv_push(&argv, xstrndup(command, n));
+		command += n;
+	}
+	return argv;
+}
+
+/* less leaves short output on the screen and shows colours, unless told otherwise. */
+static char **pager_env(const struct op_ctx *ctx)
+{
+	bool less = false, lv = false;
+	char **env = NULL;
+	size_t i;
+
+	for (i = 0; ctx->env && ctx->env[i]; i++) {
+		less |= strncmp(ctx->env[i], "LESS=", 5) == 0;
+		lv |= strncmp(ctx->env[i], "LV=", 3) == 0;
+		strv_push(&env, xstrdup(ctx->env[i]));
+	}
+	if (!less)
+		strv_push(&env, xstrdup("LESS=FRX"));
+	if (!lv)
+		strv_push(&env, xstrdup("LV=-c"));
+	return env;
+}
+
+static int spawn(char *const *argv, char *const *env, int in, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t defaults;
+	int r;
+
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	sigaddset(&defaults, SIGINT);
+	sigaddset(&defaults, SIGQUIT);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigdefault(&attr, &defaults);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
+	r = posix_spawnp(pid, argv[0], &files, &attr, argv, env);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attr);
+	return r;
+}
+
+void pager_open(const struct op_ctx *ctx, struct pager *p)
+{
+	const char *term = op_ctx_env(ctx, "TERM");
+	const char *command = pager_command(ctx);
+	char **argv, **env;
+	int fds[2];
+
+	p->pid = 0;
+	p->out = stdout;
+	if (!isatty(STDOUT_FILENO) || !term || strcmp(term, "dumb") == 0 || !command)
+		return;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return;
+	argv = pager_argv(command);
+	env = pager_env(ctx);
+	if (!argv || spawn(argv, env, fds[0], &p->pid) != 0)
+		p->pid = 0;
+	strv_free(argv);
+	strv_free(env);
+	close(fds[0]);
+	if (p->pid)
+		p->out = fdopen(fds[1], "w");
+	if (!p->pid || !p->out) {
+		close(fds[1]);
+		if (p->pid)
+			waitpid(p->pid, NULL, 0);
+		p->pid = 0;
+		p->out = stdout;
+		return;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+}
+
+void pager_close(struct pager *p)
+{
+	if (!p->pid)
+		return;
+	fclose(p->out);
+	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	p->pid = 0;
+	p->out = stdout;
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+}

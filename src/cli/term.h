@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CLI_TERM_H
+#define STET_CLI_TERM_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "ops/ctx.h"
+
+/* @choice: enum of --color (0 and 1 auto, 2 always, 3 never). */
+bool term_wants_color(const struct op_ctx *ctx, int choice, int fd);
+
+/* Columns of the terminal on @fd; 0 if it is none. */
+int term_width(int fd);
+
+/*
+ * A pager between us and the terminal: STET_PAGER, GIT_PAGER, PAGER, or less. While it
+ * runs, SIGPIPE and the keys that interrupt are its business, not ours.
+ */
+struct pager {
+	pid_t pid; /* 0: none */
+	FILE *out; /* what to print to */
+};
+
+/* Prints straight to standard output where that is no terminal or there is no pager. */
+void pager_open(const struct op_ctx *ctx, struct pager *p);
+/* Waits until the reader has left. */
+void pager_close(struct pager *p);
+
+#endif
