@@ -43,7 +43,7 @@ const char *txn_state_name(enum txn_state s);
 
 enum layer_kind {
 	LAYER_OVERLAY, /* dir/up lies over host */
-	LAYER_SCRATCH, /* dir/up is all there is: private /tmp and the like */
+	LAYER_SCRATCH, /* dir itself is all there is: private /tmp and the like */
 };
 
 struct layer_record {
@@ -64,7 +64,7 @@ struct txn_record {
 	char *name; /* given by --name, or NULL; unique among unpruned transactions */
 	enum txn_state state;
 	char *workspace; /* absolute, resolved */
-	char *dir;	 /* its directory in the first store; holds the lock file */
+	char *dir;	 /* its directory in the first store; flocked while it runs */
 	char **argv;	 /* NULL-ended */
 	char *options;	 /* JSON object: how to build the sandbox again (explore) */
 	int64_t begin_ns; /* CLOCK_REALTIME_COARSE, nanoseconds */

@@ -144,7 +144,9 @@ static int build_bind(struct build *b, const struct step *s, struct err *e)
 
 	if (lstat(s->source, &st) < 0)
 		return err_sys(e, errno, "cannot look at %s", s->source);
-	m = mount_clone(AT_FDCWD, s->source, !s->single, s->attrs);
+	m = strcmp(s->target, "/") == 0
+		    ? b->base
+		    : mount_clone(AT_FDCWD, s->source, !s->single, s->attrs);
 	if (m < 0)
 		return err_sys(e, m, "cannot bind %s%s", s->source,
 			       s->attrs & MOUNT_ATTR_RDONLY ? " read-only" : "");
@@ -153,8 +155,7 @@ static int build_bind(struct build *b, const struct step *s, struct err *e)
 
 static int build_scratch(struct build *b, const struct step *s, struct err *e)
 {
-	AUTO_FREE char *up = xasprintf("%s/up", b->v->layers[s->layer].dir);
-	int m = mount_clone(AT_FDCWD, up, false, s->attrs);
+	int m = mount_clone(AT_FDCWD, b->v->layers[s->layer].dir, false, s->attrs);
 
 	if (m < 0)
 		return err_sys(e, m, "cannot bind the private %s", s->target);
@@ -262,9 +263,13 @@ static int open_stage(struct build *b, struct err *e)
 
 int build_view(const struct view *v, struct err *e)
 {
-	struct build b = { .v = v, .stage = -1, .root = -1 };
+	struct build b = { .v = v, .stage = -1, .root = -1, .base = -1 };
+	const struct step *first = &v->steps[0];
 	int r;
 
+	/* Cloned before anything is mounted: our own scaffolding must not be in it. */
+	if (first->kind == STEP_BIND)
+		b.base = mount_clone(AT_FDCWD, first->source, true, first->attrs);
 	if (open_stage(&b, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->nsteps; i++) {

@@ -16,6 +16,7 @@ int build_view(const struct view *v, struct err *e);
 struct build {
 	const struct view *v;
 	int stage; /* our tmpfs: mount point of the new root, fix layers, skeletons */
+	int base;  /* the clone of the host's root that the first step shows, or -errno */
 	int root;  /* the new root, once its first step is done; -1 before */
 	unsigned serial;
 };

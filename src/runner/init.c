@@ -69,7 +69,7 @@ static int enter(const struct init_args *a, struct err *e)
 	/* If whoever started us dies, so does everything in here. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!a->spec->view->root) {
-		r = ns_map_self(geteuid(), getegid());
+		r = ns_map_self(a->uid, a->gid);
 		if (r < 0)
 			return err_sys(e, r, "cannot map the user into the sandbox");
 	}
@@ -148,7 +148,7 @@ static void lock_in(const struct init *in, int sock)
 		ctl_send_value(sock, CTL_GO, 0, 0);
 		await_go(sock);
 	} else {
-		r = ns_map_self(geteuid(), getegid());
+		r = ns_map_self(in->a->uid, in->a->gid);
 		if (r < 0)
 			give_up(sock, "cannot map the user inside", r);
 	}

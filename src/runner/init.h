@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "runner/relay.h"
 #include "runner/runner.h"
@@ -20,6 +21,8 @@ struct init_args {
 	bool pty;     /* make a terminal and hand the master up */
 	int stdio[3]; /* for the command; -1: the pty */
 	const struct relay *relay;
+	uid_t uid; /* ours: a new user namespace knows no ids until they are mapped */
+	gid_t gid;
 	sigset_t mask;	    /* the command's signal mask */
 	int64_t started_ns; /* CLOCK_MONOTONIC, for CTL_STARTED */
 };

@@ -97,6 +97,7 @@ static bool fill(struct pump *p)
 		p->paused = true;
 		return false;
 	}
+	p->ended = true;
 	close_in(p);
 	return false;
 }

@@ -31,6 +31,7 @@ struct pump {
 	struct modes *modes; /* NULL, or told of all that passes */
 
 	bool paused; /* in is left alone */
+	bool ended;  /* in came to its end, or failed, by itself */
 	bool final;  /* nothing more will come: an empty in has ended */
 	int err;     /* writing failed with this errno; EPIPE is not kept */
 	uint32_t off, len;

@@ -50,6 +50,8 @@ static int start(const struct run_spec *spec, struct relay *relay, int ctl[2],
 			       .ctl = ctl[1],
 			       .pty = relay_wants_pty(relay),
 			       .relay = relay,
+			       .uid = geteuid(),
+			       .gid = getegid(),
 			       .started_ns = began };
 	pid_t pid;
 

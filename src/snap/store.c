@@ -135,12 +135,10 @@ static mode_t upper_mode(const char *host, const struct stat *st)
 	return m;
 }
 
-static int dress_upper(const char *host, const char *up, bool scratch, struct err *e)
+static int dress_upper(const char *host, const char *up, struct err *e)
 {
 	struct stat st;
 
-	if (scratch)
-		return chmod(up, 01777) < 0 ? err_sys(e, errno, "chmod %s", up) : 0;
 	if (stat(host, &st) < 0)
 		return err_sys(e, errno, "cannot look at %s", host);
 	if (geteuid() == 0 && chown(up, st.st_uid, st.st_gid) < 0)
@@ -152,20 +150,28 @@ static int dress_upper(const char *host, const char *up, bool scratch, struct er
 	return 0;
 }
 
+/* A private directory needs no upper and no work directory: it is its own content. */
+static int scratch_make(const struct view_layer *l, struct err *e)
+{
+	return chmod(l->dir, 01777) < 0
+		       ? err_sys(e, errno, "cannot open %s to all", l->dir)
+		       : 0;
+}
+
 int layer_make(const struct view_layer *l, struct err *e)
 {
 	AUTO_FREE char *up = xasprintf("%s/up", l->dir);
 	AUTO_FREE char *wk = xasprintf("%s/wk", l->dir);
 	struct stat st;
 
+	if (l->kind == LAYER_SCRATCH)
+		return scratch_make(l, e);
 	if (mkdir(up, 0700) == 0) {
-		if (dress_upper(l->host, up, l->kind == LAYER_SCRATCH, e) < 0)
+		if (dress_upper(l->host, up, e) < 0)
 			return -1;
 	} else if (errno != EEXIST || lstat(up, &st) < 0 || !S_ISDIR(st.st_mode)) {
 		return err_sys(e, errno, "cannot make the layer %s", up);
 	}
-	if (l->kind == LAYER_SCRATCH)
-		return 0;
 	if (mkdir(wk, 0700) == 0)
 		return 0;
 	if (errno == EEXIST) {

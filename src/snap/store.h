@@ -26,7 +26,7 @@ bool store_fs_lower(const char *fstype);
  * Makes the directories of one layer in @l->dir (which must exist): `up`, with the rights
  * that the user really has on the host's directory, and an empty `wk`. A layer that has an
  * `up` already keeps it and gets a fresh `wk`: the kernel refuses to mount
- * twice with a volatile one.
+ * twice with a volatile one. A scratch layer is the directory itself.
  */
 int layer_make(const struct view_layer *l, struct err *e);
 

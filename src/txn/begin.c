@@ -61,6 +61,14 @@ static int make_layer(struct view *v, size_t i, const char *token, struct err *e
 	return 0;
 }
 
+/* One for all: what is mounted there is seen in the sandbox's own namespace only. */
+static int make_stage(struct home *h, struct view *v, struct err *e)
+{
+	free(v->stage);
+	v->stage = xasprintf("%s/mnt", h->dir);
+	return make_dir(v->stage, e);
+}
+
 static int make_data(struct home *h, struct view *v, const char *token, struct txn *t,
 		     struct err *e)
 {
@@ -71,10 +79,9 @@ static int make_data(struct home *h, struct view *v, const char *token, struct t
 	t->rec.dir = dir_in(store, token);
 	if (make_dir(t->rec.dir, e) < 0)
 		return -1;
-	v->stage = xasprintf("%s/mnt", t->rec.dir);
-	if (make_dir(v->stage, e) < 0)
+	if (make_stage(h, v, e) < 0)
 		return -1;
-	t->lock = lock_take(t->rec.dir, true);
+	t->lock = lock_take(t->rec.dir);
 	if (t->lock < 0)
 		return err_sys(e, t->lock, "cannot lock %s", t->rec.dir);
 	for (size_t i = 0; i < v->nlayers; i++)
@@ -176,9 +183,7 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 			       txn_look_name(txn_look(&t->rec)));
 	if (txn_own(t, e) < 0 || txn_check(&t->rec, e) < 0)
 		return -1;
-	free(v->stage);
-	v->stage = xasprintf("%s/mnt", t->rec.dir);
-	if (make_dir(v->stage, e) < 0)
+	if (make_stage(h, v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->nlayers; i++) {
 		struct view_layer *l = &v->layers[i];

@@ -12,12 +12,10 @@
 #include "base/cleanup.h"
 #include "txn/parts.h"
 
-int lock_take(const char *dir, bool create)
+int lock_take(const char *dir)
 {
-	AUTO_FREE char *path = xasprintf("%s/lock", dir);
-	AUTO_CLOSE int fd = -1;
+	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -31,7 +29,7 @@ int txn_own(struct txn *t, struct err *e)
 
 	if (t->lock >= 0)
 		return 0;
-	fd = lock_take(t->rec.dir, false);
+	fd = lock_take(t->rec.dir);
 	if (fd == -EWOULDBLOCK) {
 		err_set(e, ERR_STATE, "t%lld is running", (long long)t->rec.id);
 		return err_hint(e, "end its command first, then try again");

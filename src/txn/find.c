@@ -31,7 +31,7 @@ enum txn_look txn_look(const struct txn_record *r)
 		return TXN_GONE;
 	if (r->state == TXN_PRUNED)
 		return TXN_EMPTY;
-	fd = lock_take(r->dir, false);
+	fd = lock_take(r->dir);
 	if (fd == -EWOULDBLOCK)
 		return TXN_RUNNING;
 	if (fd >= 0)
@@ -153,7 +153,9 @@ int txn_check(const struct txn_record *r, struct err *e)
 		return err_set(e, ERR_CORRUPT, "t%lld has lost its directory %s",
 			       (long long)r->id, r->dir ? r->dir : "");
 	for (size_t i = 0; i < r->nlayers; i++) {
-		AUTO_FREE char *up = xasprintf("%s/up", r->layers[i].dir);
+		const struct layer_record *l = &r->layers[i];
+		AUTO_FREE char *up = xasprintf("%s%s", l->dir,
+					       l->kind == LAYER_OVERLAY ? "/up" : "");
 
 		if (lstat(up, &st) < 0 || !S_ISDIR(st.st_mode))
 			return err_set(e, ERR_CORRUPT, "t%lld has lost its layer %s",

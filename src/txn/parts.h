@@ -6,9 +6,9 @@
 
 /* Private to the room. */
 
-/* The lock file of a transaction's directory, locked: fd, or -EWOULDBLOCK if somebody holds
- * it, or another -errno. */
-int lock_take(const char *dir, bool create);
+/* A transaction's directory, locked: fd, or -EWOULDBLOCK if somebody holds it, or another
+ * -errno. */
+int lock_take(const char *dir);
 
 /*
  * flock on the state directory, held while it is closed again: shared by those who make data

@@ -14,7 +14,7 @@
  *
  * Invariants, asserted by txn_check():
  *  1. The host tree is unchanged in every state that exists before a commit.
- *  2. Whoever drives an OPEN or ACTIVE transaction holds the flock on its lock file; a
+ *  2. Whoever drives an OPEN or ACTIVE transaction holds the flock on its directory; a
  *     transaction in these states whose lock is free was interrupted.
  *  3. A transaction that is not PRUNED has its directory and every layer directory.
  *  4. Data in a store that belongs to no journal row is garbage (prune removes it).

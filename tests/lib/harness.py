@@ -305,7 +305,9 @@ def main(argv):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     report = Report()
     with identities() as people:
-        stage = tempfile.mkdtemp(prefix="stet-stage-", dir="/var/tmp")
+        # Not in /tmp or /var/tmp, which sandboxes have for themselves.
+        stage = tempfile.mkdtemp(prefix="stet-stage-",
+                                 dir="/var/lib" if os.geteuid() == 0 else people[0].home)
         os.chmod(stage, 0o755)
         places = Places(people)
         try:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests use: running stet, making trees, taking a tree's digest."""
+import base64
 import hashlib
 import json
 import os
@@ -31,6 +32,13 @@ class Result:
     def __repr__(self):
         return (f"$ {' '.join(map(str, self.argv))}\n[{self.rc}]\n"
                 f"--- stdout\n{self.out}\n--- stderr\n{self.err}")
+
+
+def json_bytes(o, key):
+    """A name from JSON: the text, or the bytes beside it if it is not UTF-8."""
+    if key + "_b64" in o:
+        return base64.b64decode(o[key + "_b64"])
+    return o[key].encode()
 
 
 class Stet:
@@ -84,6 +92,34 @@ class Stet:
     def run(self, *argv, opts=(), **kw):
         """`stet run OPTS --quiet -- ARGV`."""
         return self("run", "--quiet", *opts, "--", *argv, **kw)
+
+    def ready(self):
+        """Makes the state directory, so that a digest of the home does not show it later."""
+        self("list").ok()
+        return self
+
+    def changes(self, tx=None, cwd=None, below=None):
+        """{path (bytes): letter} as `stet status` tells it; a rename is D and A.
+
+        below: only what lies in this directory, relative to it.
+        """
+        args = ["status", "--json"] + ([tx] if tx else [])
+        found = {}
+        for c in self(*args, cwd=cwd).ok().json()["changes"]:
+            path = json_bytes(c, "path")
+            if c["kind"] == "R":
+                found[path] = "A"
+                found[json_bytes(c, "from")] = "D"
+            else:
+                found[path] = c["kind"]
+        if below is None:
+            return found
+        top = os.fsencode(below) + b"/"
+        return {p[len(top):]: k for p, k in found.items() if p.startswith(top)}
+
+    def transactions(self):
+        """What `stet list` shows, newest first."""
+        return self("list", "--json").ok().json()["transactions"]
 
     def sh(self, script, *args, opts=(), **kw):
         """A shell script inside; $1... are args."""
@@ -201,6 +237,28 @@ def digest(path, exact=True, ignore=()):
     return seen
 
 
+def expected_changes(before, after, owners=True):
+    """{path: letter} that a plain comparison of two digests gives, as status should.
+
+    Times alone are no change, nor is anything about a directory's link count.
+    """
+    found = {}
+    for name in set(before) | set(after):
+        a, b = before.get(name), after.get(name)
+        if name == b"":
+            continue
+        if a is None or b is None:
+            found[name] = "A" if a is None else "D"
+        elif a["type"] != b["type"]:
+            found[name] = "T"
+        else:
+            keys = ["mode", "xattrs", "sha", "target", "rdev"]
+            keys += ["uid", "gid"] if owners else []
+            if any(a.get(k) != b.get(k) for k in keys):
+                found[name] = "M"
+    return found
+
+
 def differences(before, after):
     """What two digests differ in, for an assertion's message."""
     found = []
@@ -224,3 +282,22 @@ def wait_until(what, seconds=20, message="waited in vain"):
             return value
         assert time.monotonic() < end, message() if callable(message) else message
         time.sleep(0.01)
+
+
+def processes_with(text):
+    """Ids of processes whose command line holds a text."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if text.encode() in f.read() and int(pid) != os.getpid():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+if __name__ == "__main__":
+    # Inside a sandbox: prints the digest of a directory for the test outside.
+    import sys
+    sys.stdout.write(repr(digest(sys.argv[1], exact=False)))

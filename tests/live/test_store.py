@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store cannot be reached from inside, whatever name it has there."""
+import os
+import re
+
+import pytest
+
+NEEDS = "alias ext4 tmpfs"
+NO = r"denied\(\w+\)|killed\(\d+\)"
+
+
+def stores(stet, work):
+    """Directories that hold the running transaction's layers, told by a finished one."""
+    stet.sh("echo x > made-inside", cwd=work).ok()
+    found = []
+    for top in {stet.state, *mounts_of(work)}:
+        for where, dirs, files in os.walk(top):
+            if "made-inside" in files and not where.startswith(os.fspath(work)):
+                found.append(where)
+    assert found, "the data must lie somewhere"
+    return found
+
+
+def mounts_of(path):
+    """Places where a store may be: `.stet-UID` on the mount of the path."""
+    path = os.fspath(path)
+    while True:
+        candidate = os.path.join(path, f".stet-{os.getuid()}")
+        if os.path.isdir(candidate):
+            yield candidate
+        if os.path.dirname(path) == path:
+            return
+        path = os.path.dirname(path)
+
+
+def hidden(stet, work, probe, path):
+    """Asserts that a path is not to be seen or changed inside, nor behind any mount."""
+    ways = ["stat", "open-read", "nested-uncover", "nested-rbind-uncover", "nested-overlay",
+            "uncover", "rbind-uncover", "overlay", "nested-umount", "umount"]
+    r = stet.run(probe, *[f"{w}={path}" for w in ways], cwd=work).ok()
+    for line in r.out.splitlines():
+        assert re.fullmatch(NO, line.partition(": ")[2]), (path, line)
+
+
+def test_state_directory(stet, work, probe):
+    for path in [stet.state + "/journal.db"] + stores(stet, work):
+        hidden(stet, work, probe, path)
+
+
+def test_state_cannot_be_listed_or_replaced(stet, work):
+    """A name made anew inside is inside; the journal outside goes on."""
+    stet.ready()
+    r = stet.sh('ls -A "$1" 2>/dev/null; mkdir -p "$1" 2>/dev/null && echo x > "$1/journal.db"; '
+                "exit 0", stet.state, cwd=work).ok()
+    assert r.out == ""
+    stet("list").ok()
+    assert os.path.getsize(stet.state + "/journal.db") > 100
+
+
+@pytest.mark.parametrize("kind", ["ext4", "tmpfs"])
+def test_store_on_another_file_system(stet, filesystem, probe, kind):
+    work = os.path.join(filesystem(kind), "project")
+    os.makedirs(work, exist_ok=True)
+    for path in stores(stet, work):
+        assert path.startswith(filesystem(kind)), "the store must be on the tree's mount"
+        hidden(stet, work, probe, path)
+
+
+def test_alias_of_the_root_file_system(stet, work, probe, filesystem):
+    """The same file system bound at another place shows the home, but no store."""
+    alias = filesystem("alias")
+    for path in stores(stet, work) + [stet.state + "/journal.db"]:
+        assert os.path.lexists(alias + path), "the alias must show it outside"
+        hidden(stet, work, probe, alias + path)
+
+
+def test_find_sees_no_layer(stet, work, filesystem):
+    """Searched through and through, a file of an earlier transaction is nowhere."""
+    stet.sh("echo x > made-by-the-first", cwd=work).ok()
+    roots = [filesystem("alias") + stet.home, stet.home]
+    r = stet.run("find", *roots, "-name", "made-by-the-first", cwd=work)
+    assert r.out == ""
+
+
+def test_other_users_transactions_are_private(stet, work):
+    stet.sh("echo x > f", cwd=work).ok()
+    assert os.stat(stet.state).st_mode & 0o077 == 0
