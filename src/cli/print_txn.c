@@ -24,7 +24,7 @@ static int64_t seconds_since(int64_t ns)
 
 static void field(struct buf *b, const char *name)
 {
-	buf_addf(b, "  %-11s ", name);
+	buf_addf(b, "  %-12s ", name);
 }
 
 static void began(struct buf *b, const struct txn_record *r)

@@ -138,14 +138,13 @@ bool show_effects(struct buf *b, const struct cli *c, const struct txn_record *r
 
 		if (i)
 			buf_adds(b, ", ");
-		text_escape(b, r->effects[i].kind, strlen(r->effects[i].kind));
-		if (!what || !*what)
-			continue;
-		buf_addc(b, ' ');
-		if (*what == '/')
+		if (*what == '/') {
+			text_escape(b, r->effects[i].kind, strlen(r->effects[i].kind));
+			buf_addc(b, ' ');
 			show_path(b, c, NULL, what);
-		else
+		} else {
 			text_escape(b, what, strlen(what));
+		}
 	}
 	return r->neffects > 0;
 }

@@ -348,14 +348,26 @@ static void configure(struct journal *j)
 	sqlite3_file_control(j->db, "main", SQLITE_FCNTL_PERSIST_WAL, &on);
 }
 
+static int connect_once(struct journal *j)
+{
+	return sqlite3_open_v2(j->path, &j->db,
+			       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+				       SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
+			       NULL);
+}
+
 static int connect_db(struct journal *j, struct err *e)
 {
-	int rc;
+	int rc = connect_once(j);
 
-	rc = sqlite3_open_v2(j->path, &j->db,
-			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
-				     SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
-			     NULL);
+	/*
+	 * SQLite tries again read-only when it cannot open for writing, and succeeds if
+	 * the journal was made between the two: then the next try is the true answer.
+	 */
+	if (rc == SQLITE_OK && sqlite3_db_readonly(j->db, "main") == 1) {
+		sqlite3_close(j->db);
+		rc = connect_once(j);
+	}
 	if (rc == SQLITE_OK)
 		return 0;
 	if (rc == SQLITE_CANTOPEN_SYMLINK)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_CTX_H
+#define STET_OPS_CTX_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "txn/txn.h"
+
+/* What the verbs of one command share; opened when first asked for. */
+struct op_ctx {
+	struct home home;
+	bool have_home;
+	char *cwd;
+	char *const *env; /* the caller's environment */
+};
+
+void op_ctx_init(struct op_ctx *ctx, char *const *env);
+void op_ctx_close(struct op_ctx *ctx);
+
+/* The user's state; owned by the context. */
+int op_ctx_home(struct op_ctx *ctx, struct home **h, struct err *e);
+
+/* Current directory, absolute and resolved; owned by the context. */
+int op_ctx_cwd(struct op_ctx *ctx, const char **cwd, struct err *e);
+
+/* A variable of the caller's environment, or NULL; empty counts as absent. */
+const char *op_ctx_env(const struct op_ctx *ctx, const char *name);
+
+/* txn_find() with the context's state and current directory. */
+int op_ctx_txn(struct op_ctx *ctx, const char *ref, struct txn *t, struct err *e);
+
+/*
+ * @path, relative to the current directory, as an absolute clean one. Directories on the
+ * way are resolved as far as they exist, the last component never: it may name a link, or
+ * something that exists only in a transaction. To be freed.
+ */
+int op_ctx_path(struct op_ctx *ctx, const char *path, char **out, struct err *e);
+
+/* The same for something that must exist, links resolved throughout. To be freed. */
+int op_ctx_realpath(struct op_ctx *ctx, const char *path, char **out, struct err *e);
+
+/* NULL-ended lists of strings. */
+void strv_push(char ***v, char *s); /* takes @s over */
+size_t strv_len(char *const *v);    /* NULL has none */
+void strv_free(char **v);	    /* with the strings */
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/explore.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "ops/json.h"
+#include "ops/sandbox.h"
+
+#define AT(field) offsetof(struct explore_req, field)
+
+static const struct verb_opt opts[] = {
+	{ "quiet", 'q', OPT_FLAG, NULL, "say nothing at the end", AT(quiet) },
+	{ NULL },
+};
+
+static const struct verb_arg args[] = {
+	{ "TX", ARG_TXN, false, false, AT(txn) },
+	{ "COMMAND", ARG_COMMAND, false, true, AT(argv) },
+	{ NULL },
+};
+
+static int make_view(struct op_ctx *ctx, const struct home *h,
+		     const struct txn_record *rec, struct view *v, struct err *e)
+{
+	struct view_request vr = { 0 };
+	struct sandbox_wish w;
+	int r;
+
+	if (sandbox_wish_decode(rec->options, &w, e) < 0)
+		return -1;
+	vr.workspace = rec->workspace;
+	vr.cwd = w.cwd;
+	vr.home = op_ctx_env(ctx, "HOME");
+	vr.state_dir = h->dir;
+	vr.host_tmp = w.host_tmp;
+	vr.read_only = w.read_only;
+	vr.write_through = w.write_through;
+	vr.hide = w.hide;
+	vr.resume = rec;
+	r = view_make(&vr, v, e);
+	sandbox_wish_free(&w);
+	return r;
+}
+
+static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v,
+		   const struct explore_req *rq, struct run_result *run, struct err *e)
+{
+	const char *shell = op_ctx_env(ctx, "SHELL");
+	AUTO_FREE char *prog = xstrdup(shell ? shell : "/bin/sh");
+	char interactive[] = "-i";
+	char *shell_argv[] = { prog, interactive, NULL };
+	char **env = sandbox_env(ctx, false, NULL, t->rec.id);
+	struct run_spec spec = {
+		.view = v,
+		.argv = rq->argv ? rq->argv : shell_argv,
+		.envp = env,
+		.cwd = v->cwd,
+		.want_tty = true,
+		.lock = t->lock,
+	};
+	int r = runner_run(&spec, run, e);
+
+	strv_free(env);
+	return r;
+}
+
+/* A visit from its beginning to its end; @t is locked meanwhile. */
+static int visit(struct op_ctx *ctx, struct home *h, struct txn *t, struct view *v,
+		 const struct explore_req *rq, struct run_result *run, struct err *e)
+{
+	AUTO_FREE char *reason = t->rec.reason ? xstrdup(t->rec.reason) : NULL;
+	int status = t->rec.exit_status;
+	struct err second;
+	int r;
+
+	if (txn_resume(h, v, t, e) < 0)
+		return -1;
+	r = execute(ctx, t, v, rq, run, e);
+	/* How the command itself ended stays on record, not how the visit did. */
+	if (txn_end(h, t, status, reason ? reason : "error", &second) < 0 && r == 0) {
+		*e = second;
+		r = -1;
+	}
+	return r;
+}
+
+int op_explore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+{
+	const struct explore_req *rq = req;
+	struct explore_res *res = result;
+	struct txn t = { .lock = -1 };
+	struct view v = { 0 };
+	struct home *h;
+	int r;
+
+	if (op_ctx_home(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+		return -1;
+	r = make_view(ctx, h, &t.rec, &v, e);
+	if (r == 0) {
+		r = visit(ctx, h, &t, &v, rq, &res->run, e);
+		view_free(&v);
+	}
+	if (r == 0) {
+		res->rec = t.rec;
+		memset(&t.rec, 0, sizeof(t.rec));
+	}
+	txn_close(&t);
+	return r;
+}
+
+static json_t *explore_json(const void *result)
+{
+	const struct explore_res *res = result;
+	json_t *o = json_result();
+
+	json_object_set_new(o, "txn", json_txn(&res->rec));
+	json_object_set_new(o, "exit", json_integer(res->run.status));
+	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
+	return o;
+}
+
+static int explore_status(const void *req, const void *res)
+{
+	(void)req;
+	return ((const struct explore_res *)res)->run.status;
+}
+
+static void explore_free(void *res)
+{
+	txn_record_free(&((struct explore_res *)res)->rec);
+}
+
+const struct verb verb_explore = {
+	.name = "explore",
+	.summary = "open a shell inside a finished transaction",
+	.description =
+		"Runs your shell, or COMMAND, in the view of the host that the transaction's "
+		"command had when it ended: its files, its private /tmp, its hidden paths. What "
+		"is changed there joins the transaction, which stays pending.\n"
+		"\n"
+		"TX is the number or name of a transaction; without it, the newest one of the "
+		"current directory. The exit status is the shell's or command's; 125 if it "
+		"could not be entered. With --json the result is the last line of standard "
+		"error.\n"
+		"\n"
+		"  stet explore\n"
+		"  stet explore t3 -- make test",
+	.opts = opts,
+	.args = args,
+	.flags = VERB_JSON | VERB_RUNS,
+	.request_size = sizeof(struct explore_req),
+	.result_size = sizeof(struct explore_res),
+	.run = op_explore,
+	.json = explore_json,
+	.status = explore_status,
+	.free = explore_free,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_EXPLORE_H
+#define STET_OPS_EXPLORE_H
+
+#include "ops/verb.h"
+#include "runner/runner.h"
+
+struct explore_req {
+	struct verb_common common;
+	const char *txn;
+	char **argv; /* NULL: the user's shell */
+	bool quiet;
+};
+
+struct explore_res {
+	struct txn_record rec;
+	struct run_result run;
+};
+
+/*
+ * Runs a command in the view of a transaction that has ended. What it changes joins the
+ * transaction, which is pending again afterwards with the end it had before.
+ */
+int op_explore(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif

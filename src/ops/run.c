@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/run.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "ops/json.h"
+#include "ops/sandbox.h"
+
+static const char *const actions[] = { "keep", "rollback", NULL };
+static const char *const tmps[] = { "private", "host", NULL };
+
+#define AT(field) offsetof(struct run_req, field)
+
+static const struct verb_opt opts[] = {
+	{ "workspace", 'w', OPT_STRING, "DIR", "the project (default: current directory)",
+	  AT(workspace), NULL, ARG_DIR },
+	{ "name", 'n', OPT_STRING, "NAME", "a name to call the transaction by",
+	  AT(name) },
+	{ "on-success", 0, OPT_CHOICE, "ACTION", "after exit status 0: keep or rollback",
+	  AT(on_success), actions, ARG_CHOICE },
+	{ "on-failure", 0, OPT_CHOICE, "ACTION", "after any other end: keep or rollback",
+	  AT(on_failure), actions, ARG_CHOICE },
+	{ "timeout", 't', OPT_DURATION, "TIME",
+	  "end the command after TIME (90s, 5m, 2h)", AT(timeout) },
+	{ "env", 'e', OPT_LIST, "NAME[=VALUE]",
+	  "set a variable for the command, or pass ours on; repeatable", AT(env), NULL,
+	  ARG_ENV },
+	{ "clean-env", 0, OPT_FLAG, NULL,
+	  "start from HOME, USER, LOGNAME, PATH, SHELL, TERM, LANG, LC_* and TZ alone",
+	  AT(clean_env) },
+	{ "tmp", 0, OPT_CHOICE, "MODE",
+	  "private: an empty /tmp (default); host: the host's, captured like the rest",
+	  AT(tmp), tmps, ARG_CHOICE },
+	{ "read-only", 0, OPT_LIST, "PATH", "let nothing be written there; repeatable",
+	  AT(read_only), NULL, ARG_PATH },
+	{ "write-through", 0, OPT_LIST, "PATH",
+	  "let writes there reach the host at once, beyond undo; repeatable",
+	  AT(write_through), NULL, ARG_PATH },
+	{ "hide", 0, OPT_LIST, "PATH", "make it invisible inside; repeatable", AT(hide),
+	  NULL, ARG_PATH },
+	{ "quiet", 'q', OPT_FLAG, NULL, "no summary and no question", AT(quiet) },
+	{ NULL },
+};
+
+static const struct verb_arg args[] = {
+	{ "COMMAND", ARG_COMMAND, true, true, AT(argv) },
+	{ NULL },
+};
+
+/* A name must never be taken for a number, an option or a path. */
+static int check_name(const char *name, struct err *e)
+{
+	const char *p = name + (*name == 't');
+	size_t n = strlen(name);
+
+	if (!n || n > 64 || !isalnum((unsigned char)*name) ||
+	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "0123456789._-") != n) {
+		err_set(e, ERR_USAGE, "--name: not a name for a transaction");
+		return err_hint(e,
+				"use up to 64 letters, digits, '.', '_' and '-', with a "
+				"letter or digit first");
+	}
+	if (*p && strspn(p, "0123456789") == strlen(p)) {
+		err_set(e, ERR_USAGE, "--name '%s' would be taken for a number", name);
+		return err_hint(e, "choose a name with other letters in it");
+	}
+	return 0;
+}
+
+static int resolve_list(struct op_ctx *ctx, const char *option, char *const *in,
+			char ***out, struct err *e)
+{
+	size_t i;
+	char *s;
+
+	for (i = 0; in && in[i]; i++) {
+		if (op_ctx_realpath(ctx, in[i], &s, e) < 0)
+			return err_wrap(e, "--%s", option);
+		strv_push(out, s);
+	}
+	return 0;
+}
+
+static int resolve_workspace(struct op_ctx *ctx, const char *dir, char **out,
+			     struct err *e)
+{
+	struct stat st;
+
+	if (op_ctx_realpath(ctx, dir ? dir : ".", out, e) < 0)
+		return err_wrap(e, "workspace");
+	if (stat(*out, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		err_set(e, ERR_USAGE, "workspace %s: not a directory", *out);
+		return err_hint(e, "give a directory to --workspace");
+	}
+	if (access(*out, R_OK | X_OK) < 0) {
+		err_sys(e, errno, "workspace %s", *out);
+		e->kind = ERR_USAGE;
+		return err_hint(e, "choose a directory that you can read");
+	}
+	return 0;
+}
+
+static int make_wish(struct op_ctx *ctx, const struct run_req *rq, struct sandbox_wish *w,
+		     struct err *e)
+{
+	const char *cwd;
+
+	if (op_ctx_cwd(ctx, &cwd, e) < 0)
+		return -1;
+	w->cwd = xstrdup(cwd);
+	w->host_tmp = rq->tmp == 2;
+	if (resolve_list(ctx, "read-only", rq->read_only, &w->read_only, e) < 0 ||
+	    resolve_list(ctx, "write-through", rq->write_through, &w->write_through, e) <
+		    0)
+		return -1;
+	return resolve_list(ctx, "hide", rq->hide, &w->hide, e);
+}
+
+struct tally {
+	struct run_res *res;
+	uint64_t before; /* files seen below a directory that is yet to come */
+};
+
+/* Counts, and gathers what is not implied: deletions of a directory come after those
+ * of its contents, additions before. */
+static int tally(void *arg, const struct change *c, struct err *e)
+{
+	struct tally *t = arg;
+	struct run_res *res = t->res;
+	struct run_top *last, *top;
+	const struct stat *st = c->after.st_mode ? &c->after : &c->before;
+
+	(void)e;
+	if (!change_counts(c))
+		return 0;
+	if (c->kind == CHANGE_ADD)
+		res->totals.added++;
+	else if (c->kind == CHANGE_DELETE)
+		res->totals.deleted++;
+	else
+		res->totals.modified++;
+	if (c->kind != CHANGE_DELETE && S_ISREG(c->after.st_mode))
+		res->totals.bytes += (uint64_t)c->after.st_size;
+	if (c->implied) {
+		uint64_t file = !S_ISDIR(st->st_mode);
+
+		last = res->ntops && res->ntops <= RUN_TOPS ? &res->tops[res->ntops - 1]
+							    : NULL;
+		if (last && strncmp(last->path, c->path, strlen(last->path)) == 0 &&
+		    c->path[strlen(last->path)] == '/')
+			last->below += file;
+		else
+			t->before += file;
+		return 0;
+	}
+	if (res->ntops++ < RUN_TOPS) {
+		top = &res->tops[res->ntops - 1];
+		top->kind = c->kind;
+		top->path = xstrdup(c->path);
+		top->dir = S_ISDIR(st->st_mode);
+		top->below = t->before;
+	}
+	t->before = 0;
+	return 0;
+}
+
+static int sum_up(const struct txn_record *rec, struct run_res *res, struct err *e)
+{
+	struct tally t = { res, 0 };
+	AUTO_FREE struct change_layer *layers = NULL;
+	size_t n;
+
+	layers = txn_layers(rec, &n);
+	return change_walk(layers, n, tally, &t, e);
+}
+
+/* Records the end, and does with the transaction what the options or its emptiness ask. */
+static int settle(struct home *h, struct txn *t, const struct run_req *rq,
+		  struct run_res *res, struct err *e)
+{
+	const char *reason = run_reason_name(res->run.reason);
+	bool ok = res->run.reason == RUN_EXIT && res->run.status == 0;
+	int action = ok ? rq->on_success : rq->on_failure;
+
+	res->decided = action != RUN_ACTION_NONE;
+	if (!res->ntops && action == RUN_ACTION_NONE) {
+		res->fate = RUN_DROPPED;
+		return txn_discard(h, t, res->run.status, reason, e);
+	}
+	res->fate = RUN_PENDING;
+	if (txn_end(h, t, res->run.status, reason, e) < 0)
+		return -1;
+	if (action != RUN_ACTION_ROLLBACK)
+		return 0;
+	res->fate = RUN_ROLLED_BACK;
+	return txn_rollback(h, t, e);
+}
+
+static void run_free(void *res)
+{
+	struct run_res *r = res;
+	size_t i;
+
+	for (i = 0; i < r->ntops && i < RUN_TOPS; i++)
+		free(r->tops[i].path);
+	txn_record_free(&r->rec);
+}
+
+/* After the command: what it did, and what becomes of that. */
+static int conclude(struct home *h, struct txn *t, const struct run_req *rq,
+		    struct run_res *res, struct err *e)
+{
+	struct err second;
+	int r;
+
+	r = sum_up(&t->rec, res, e);
+	if (r == 0)
+		r = settle(h, t, rq, res, e);
+	else
+		txn_end(h, t, res->run.status, run_reason_name(res->run.reason), &second);
+	/* The record goes on to the result, with the state it has now. */
+	res->rec = t->rec;
+	memset(&t->rec, 0, sizeof(t->rec));
+	if (r < 0) {
+		err_wrap(e, "the command ended with status %d, but t%lld",
+			 res->run.status, (long long)res->rec.id);
+		run_free(res);
+	}
+	return r;
+}
+
+/* The command itself, in a transaction that has begun. */
+static int execute(struct op_ctx *ctx, struct home *h, struct txn *t,
+		   const struct view *v, const struct run_req *rq, struct run_res *res,
+		   struct err *e)
+{
+	struct run_spec spec = {
+		.view = v,
+		.argv = rq->argv,
+		.cwd = v->cwd,
+		.timeout_ms = rq->timeout,
+		.want_tty = true,
+		.lock = t->lock,
+	};
+	char **env = sandbox_env(ctx, rq->clean_env, rq->env, t->rec.id);
+	struct err ignored;
+	int r;
+
+	spec.envp = env;
+	r = runner_run(&spec, &res->run, e);
+	strv_free(env);
+	/* If nothing was executed, nothing is to be kept. */
+	if (r < 0)
+		txn_discard(h, t, 125, "error", &ignored);
+	return r < 0 ? r : conclude(h, t, rq, res, e);
+}
+
+int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+{
+	const struct run_req *rq = req;
+	struct sandbox_wish w = { 0 };
+	struct view_request vr = { 0 };
+	struct txn t = { .lock = -1 };
+	AUTO_FREE char *workspace = NULL, *options = NULL;
+	struct view v = { 0 };
+	struct home *h;
+	int r = -1;
+
+	if ((rq->name && check_name(rq->name, e) < 0) ||
+	    sandbox_env_check(rq->env, e) < 0)
+		return -1;
+	if (resolve_workspace(ctx, rq->workspace, &workspace, e) < 0 ||
+	    op_ctx_home(ctx, &h, e) < 0 || make_wish(ctx, rq, &w, e) < 0)
+		goto out;
+	vr.workspace = workspace;
+	vr.cwd = w.cwd;
+	vr.home = op_ctx_env(ctx, "HOME");
+	vr.state_dir = h->dir;
+	vr.host_tmp = w.host_tmp;
+	vr.read_only = w.read_only;
+	vr.write_through = w.write_through;
+	vr.hide = w.hide;
+	if (view_make(&vr, &v, e) < 0)
+		goto out;
+	options = sandbox_wish_encode(&w);
+	if (txn_begin(h, &v, rq->name, rq->argv, options, &t, e) == 0) {
+		r = execute(ctx, h, &t, &v, rq, result, e);
+		txn_close(&t);
+	}
+	view_free(&v);
+out:
+	sandbox_wish_free(&w);
+	return r;
+}
+
+static json_t *run_json(const void *result)
+{
+	static const char *const fates[] = {
+		[RUN_PENDING] = "pending",
+		[RUN_ROLLED_BACK] = "rolled back",
+		[RUN_DROPPED] = "dropped",
+	};
+	const struct run_res *res = result;
+	json_t *o = json_result();
+
+	json_object_set_new(o, "txn", json_txn(&res->rec));
+	json_object_set_new(o, "fate", json_string(fates[res->fate]));
+	json_object_set_new(o, "exit", json_integer(res->run.status));
+	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
+	json_object_set_new(o, "changes", json_totals(&res->totals));
+	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
+	json_object_set_new(o, "run_us", json_integer(res->run.run_us));
+	return o;
+}
+
+static int run_status(const void *req, const void *res)
+{
+	(void)req;
+	return ((const struct run_res *)res)->run.status;
+}
+
+const struct verb verb_run = {
+	.name = "run",
+	.summary = "run a command in a new transaction",
+	.description =
+		"Runs COMMAND with everything it writes kept in a transaction: files, deletions, "
+		"renames and permissions, by it and by all that it starts. The host's files stay "
+		"as they are. When the command ends, a summary on standard error says what it "
+		"did; on a terminal you are asked what to do with it.\n"
+		"\n"
+		"Standard input, output and error are the command's own. On a terminal it has "
+		"a terminal of its own. Processes that it leaves behind are ended with it.\n"
+		"\n"
+		"A transaction in which nothing was changed is dropped, unless --on-success or "
+		"--on-failure says keep.\n"
+		"\n"
+		"The exit status is the command's: 128+N if signal N ended it, 124 after "
+		"--timeout, 126 if it cannot be executed, 127 if it is not found, 125 if the "
+		"sandbox could not be made; then nothing was executed. With --json the result "
+		"is the last line of standard error.\n"
+		"\n"
+		"  stet run -- make test\n"
+		"  stet run --timeout 5m --on-failure rollback -- ./migrate.sh\n"
+		"  stet run --hide ~/.ssh --write-through ~/.cache -- bash",
+	.opts = opts,
+	.args = args,
+	.flags = VERB_JSON | VERB_RUNS,
+	.request_size = sizeof(struct run_req),
+	.result_size = sizeof(struct run_res),
+	.run = op_run,
+	.json = run_json,
+	.status = run_status,
+	.free = run_free,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_RUN_H
+#define STET_OPS_RUN_H
+
+#include "change/change.h"
+#include "ops/verb.h"
+#include "runner/runner.h"
+
+enum run_action { RUN_ACTION_NONE, RUN_ACTION_KEEP, RUN_ACTION_ROLLBACK };
+
+struct run_req {
+	struct verb_common common;
+	const char *workspace, *name;
+	int on_success, on_failure; /* enum run_action */
+	int64_t timeout;
+	char **env;
+	bool clean_env, quiet;
+	int tmp; /* 1 private, 2 host */
+	char **read_only, **write_through, **hide;
+	char **argv;
+};
+
+/* A change that is not implied by another, with the number of files below it. */
+struct run_top {
+	enum change_kind kind;
+	char *path;
+	bool dir;
+	uint64_t below;
+};
+
+enum { RUN_TOPS = 10 };
+
+enum run_fate {
+	RUN_PENDING,	 /* a decision is due */
+	RUN_ROLLED_BACK, /* as the options asked */
+	RUN_DROPPED,	 /* nothing was changed: nothing is kept */
+};
+
+struct run_res {
+	struct txn_record rec;
+	struct run_result run;
+	enum run_fate fate;
+	bool decided; /* the options said what to do: nobody need be asked */
+	struct change_totals totals;
+	struct run_top tops[RUN_TOPS];
+	size_t ntops; /* of all, not only of those kept above */
+};
+
+/*
+ * Runs a command in a new transaction. Fails before anything was executed, or when the
+ * end of it could not be recorded or summed up; the message says what is left then.
+ */
+int op_run(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif

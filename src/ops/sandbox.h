@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_SANDBOX_H
+#define STET_OPS_SANDBOX_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "ops/ctx.h"
+#include "runner/runner.h"
+#include "snap/view.h"
+
+/* What run, exec and explore share: how a sandbox was wished for, and what its command sees. */
+
+/* Wishes that are recorded with the transaction, so that it can be entered again. */
+struct sandbox_wish {
+	char *cwd;
+	bool host_tmp;
+	char **read_only, **write_through,
+		**hide; /* absolute, resolved; NULL-ended or NULL */
+};
+void sandbox_wish_free(struct sandbox_wish *w);
+
+/* To and from the options column of the journal. The text is to be freed. */
+char *sandbox_wish_encode(const struct sandbox_wish *w);
+int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e);
+
+/* ERR_USAGE for an entry of --env without a name. */
+int sandbox_env_check(char *const *add, struct err *e);
+
+/*
+ * The environment of a command inside transaction @id: the caller's (or, with @clean, the
+ * few variables that say who and where the user is), then @add ("NAME=VALUE", or "NAME"
+ * for the caller's own value), then ours. NULL-ended, to be freed with strv_free().
+ */
+char **sandbox_env(const struct op_ctx *ctx, bool clean, char *const *add, int64_t id);
+
+/* A sandbox as it is asked for on a command line; paths as typed. */
+struct sandbox_ask {
+	const char *workspace; /* NULL: the current directory */
+	const char *name;      /* or NULL */
+	char *const *argv;     /* what is recorded as the transaction's command */
+	bool host_tmp, atomic;
+	char *const *read_only, *const *write_through,
+					*const *hide; /* NULL-ended or NULL */
+};
+
+/* One that can be run in, with the transaction that captures what is done there. */
+struct sandbox {
+	struct op_ctx *ctx;
+	struct home *h;
+	struct txn t;
+	struct view v;
+	bool used;
+};
+
+/* Prepares it; nothing is recorded yet. sandbox_close() is due if it returns 0. */
+int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
+		 struct err *e);
+
+/*
+ * Runs a command in it. Of @spec the view, the directory, the lock and what is to be done
+ * while the sandbox is built are filled in here. The first run records the transaction; if it
+ * fails, nothing was executed and nothing is left of the transaction. A later run sees what
+ * those before it did; if it fails the transaction is as it was before.
+ */
+int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
+		struct err *e);
+
+void sandbox_close(struct sandbox *s);
+
+#endif

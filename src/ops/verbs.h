@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_VERBS_H
+#define STET_OPS_VERBS_H
+
+#include "ops/verb.h"
+
+extern const struct verb verb_run, verb_status, verb_diff, verb_list, verb_rollback,
+	verb_explore, verb_prune, verb_doctor, verb_version, verb_help, verb_completion;
+
+#endif
