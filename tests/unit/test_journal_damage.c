@@ -277,14 +277,29 @@ static int mount_tmpfs(const char *dir, unsigned long flags, const char *options
 	return (int)syscall(SYS_mount, "none", dir, "tmpfs", flags, options);
 }
 
+static bool put(const char *path, const char *text)
+{
+	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) > 0;
+}
+
 /* A mount namespace with a tmpfs of @options on @dir. */
 static int own_tmpfs(const char *dir, const char *options)
 {
-	int flags = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+	AUTO_FREE char *uid = xasprintf("%u %u 1", geteuid(), geteuid());
+	AUTO_FREE char *gid = xasprintf("%u %u 1", getegid(), getegid());
+	bool root = geteuid() == 0;
 
-	return unshare(flags) ||
-	       syscall(SYS_mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	       mount_tmpfs(dir, 0, options);
+	if (unshare(root ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER))
+		return -1;
+	if (!root &&
+	    (!put("/proc/self/uid_map", uid) || !put("/proc/self/setgroups", "deny") ||
+	     !put("/proc/self/gid_map", gid)))
+		return -1;
+	if (syscall(SYS_mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -1;
+	return mount_tmpfs(dir, 0, options);
 }
 
 static int full_disk(void *arg)
