@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_BASE_FAULT_H
+#define STET_BASE_FAULT_H
+
+/*
+ * Places where a test may let something fail or the process die. FAULT_POINT("name") is 0,
+ * or the -errno to behave as if the next step had failed with:
+ *
+ *	r = FAULT_POINT("commit.exchange");
+ *	if (r == 0)
+ *		r = really_do_it();
+ *
+ * In an ordinary build it is the constant 0. With STET_FAULTS defined (meson option
+ * `faults`) the environment says what happens:
+ *
+ *	STET_FAULT=name:nth:EIO	 the nth time (from 1) that point is reached; an errno by
+ *				 name or number
+ *	STET_FAULT=name:nth:kill the process kills itself there
+ *	STET_FAULT=#n:EIO	 the n-th point reached, whatever its name; or #n:kill
+ *	STET_FAULT_LOG=5|path	 a line "n name" for every point reached, written to that
+ *				 descriptor, or appended to that file
+ *
+ * Counting is per process, a child going on from its parent's count. A STET_FAULT that
+ * cannot be read aborts: a test must not pass because nothing was injected.
+ */
+#ifdef STET_FAULTS
+#define FAULT_POINT(name) fault_point(name)
+int fault_point(const char *name);
+#else
+#define FAULT_POINT(name) ((void)sizeof(name), 0)
+#endif
+
+#endif
