@@ -152,9 +152,9 @@ static void add_switch(struct doctor_report *r, const struct userns_facts *f,
 	AUTO_BUF struct buf found = BUF_INIT;
 
 	if (value < 0)
-		buf_addf(&found, "%s: not on this kernel", name);
+		buf_adds(&found, "not on this kernel");
 	else
-		buf_addf(&found, "%s = %ld%s", name, value,
+		buf_addf(&found, "%ld%s", value,
 			 !forbids ? ""
 			 : f->err ? ", forbids user namespaces"
 				  : ", does not apply to this program");
