@@ -76,8 +76,6 @@ static int answer(void)
 	ssize_t n;
 
 	sigaction(SIGINT, &act, &old);
-	/* What was typed for the command must not decide over its work. */
-	tcflush(STDIN_FILENO, TCIFLUSH);
 	n = read(STDIN_FILENO, line, sizeof(line));
 	sigaction(SIGINT, &old, NULL);
 	if (n <= 0)
@@ -98,6 +96,8 @@ static void ask(struct cli *c, const struct run_res *res)
 	struct diff_req diff = { .txn = ref };
 	struct rollback_req rollback = { .txn = ref };
 
+	/* What was typed for the command must not decide over its work. */
+	tcflush(STDIN_FILENO, TCIFLUSH);
 	for (;;) {
 		say("[c]ommit  [d]iff  [k]eep  [r]oll back ? ");
 		switch (answer()) {

@@ -65,7 +65,9 @@ int op_ctx_txn(struct op_ctx *ctx, const char *ref, struct txn *t, struct err *e
 
 	if (op_ctx_cwd(ctx, &cwd, e) < 0 || op_ctx_home(ctx, &h, e) < 0)
 		return -1;
-	return txn_find(h, ref, cwd, t, e);
+	if (txn_find(h, ref, cwd, t, e) == 0)
+		return 0;
+	return e->kind == ERR_USAGE && !e->hint[0] ? err_hint(e, "see: stet list") : -1;
 }
 
 /* Removes empty, "." and ".." components of an absolute path, by text alone. */
