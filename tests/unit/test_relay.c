@@ -96,6 +96,7 @@ static void test_ctl_refuses(void **state)
 	assert_int_equal(ctl_recv(s[1], &got, &fd, 0), -EPROTO);
 	assert_int_equal(fd, -1);
 	assert_int_equal(lowest_free(), low);
+	assert_int_equal(fcntl(low + 1, F_GETFD), -1);
 	close(s[0]);
 	close(s[1]);
 }
@@ -548,6 +549,37 @@ static void test_stdin_left(void **state)
 	}
 }
 
+static void play_late_error(const struct fake_job *job)
+{
+	put(1, "x", 1);
+	fake_expect(CTL_SIGNAL);
+	play_error(job);
+}
+
+/* Nothing was run: nothing of stdin is taken. */
+static void test_stdin_kept(void **state)
+{
+	struct fake_job job = { .play = play_late_error };
+	struct fake_report rep;
+	int s[2], report;
+	char buf[4];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s), 0);
+	assert_true(put(s[1], "keep", 4));
+	job.fds[0] = job.fds[1] = s[0];
+	job.fds[2] = -1;
+	pid = harness_start(&job, &report);
+	assert_true(get(s[1], buf, 1));
+	kill(pid, SIGTERM);
+	assert_true(harness_end(pid, report, &rep));
+	assert_true(rep.end.failed);
+	assert_int_equal(recv(s[0], buf, sizeof(buf), MSG_DONTWAIT), 4);
+	close(s[0]);
+	close(s[1]);
+}
+
 static void play_close_stdin(const struct fake_job *job)
 {
 	char c;
@@ -779,6 +811,7 @@ int main(void)
 		cmocka_unit_test(test_reader_gone),
 		cmocka_unit_test(test_stdin_left),
 		cmocka_unit_test(test_stdin_closed),
+		cmocka_unit_test(test_stdin_kept),
 		cmocka_unit_test(test_error),
 		cmocka_unit_test(test_exec_failed),
 		cmocka_unit_test(test_nonsense),

@@ -255,11 +255,13 @@ static void test_raw_and_size(void **state)
 static void play_stop(const struct fake_job *job)
 {
 	char c;
+	uint64_t i;
 
-	(void)job;
 	inner_raw();
 	fake_send(CTL_STARTED, 1);
 	put(1, "run", 3);
+	for (i = 0; i < job->arg; i++)
+		put(1, "w", 1);
 	put(1, "bye", 3);
 	fake_send(CTL_STOPPED, SIGTSTP);
 	fake_expect(CTL_CONT);
@@ -287,6 +289,26 @@ static void test_stop_and_go(void **state)
 	assert_true(put(s.term, "x", 1));
 	finish(&s, &rep);
 	assert_int_equal(rep.end.renames, SIZE(10, 20));
+}
+
+/* More than the terminal takes at once: we stop only when it has seen it all. */
+static void test_stop_after_output(void **state)
+{
+	static char buf[20000];
+	struct fake_job job = { .play = play_stop, .arg = sizeof(buf) };
+	struct fake_report rep;
+	struct shell s;
+
+	(void)state;
+	start(&s, &job, false);
+	expect(&s, "run");
+	assert_true(get(s.term, buf, sizeof(buf)));
+	expect(&s, "bye");
+	event(&s, 's');
+	assert_true(put(s.orders, "f", 1));
+	expect(&s, "again");
+	assert_true(put(s.term, "x", 1));
+	finish(&s, &rep);
 }
 
 /* Ctrl-Z, bg, then fg as bash does it for a running job: without SIGCONT. */
@@ -338,6 +360,43 @@ static void test_started_behind(void **state)
 	assert_true(is_restored(&s));
 	reap(&s, &rep);
 	assert_int_equal(rep.end.renames, 'x');
+}
+
+static void play_wait(const struct fake_job *job)
+{
+	(void)job;
+	fake_send(CTL_STARTED, 1);
+	put(1, "up", 2);
+	fake_expect(CTL_SIGNAL);
+	fake_exit(0, 0);
+}
+
+/* Stopped from outside while raw, then ended in the background: the modes that the shell
+ * has set since are its own. */
+static void test_ends_behind(void **state)
+{
+	struct fake_job job = { .play = play_wait };
+	struct fake_report rep;
+	struct shell s;
+
+	(void)state;
+	start(&s, &job, false);
+	expect(&s, "up");
+	kill(s.job, SIGSTOP);
+	event(&s, 's');
+	assert_true(is_raw(&s));
+	s.modes.c_iflag ^= (unsigned)IXON;
+	tcsetattr(s.term, TCSANOW, &s.modes);
+	kill(s.job, SIGTERM);
+	assert_true(put(s.orders, "bb", 2));
+	assert_true(get(s.report, &rep, sizeof(rep)));
+	assert_true(rep.end.exited);
+	assert_true(is_restored(&s));
+	close(s.orders);
+	waitpid(s.pid, NULL, 0);
+	close(s.term);
+	close(s.events);
+	close(s.report);
 }
 
 /* Nobody could continue a session leader: the command goes on at once. */
@@ -536,6 +595,8 @@ int main(void)
 		cmocka_unit_test(test_background),
 		cmocka_unit_test(test_started_behind),
 		cmocka_unit_test(test_orphan),
+		cmocka_unit_test(test_stop_after_output),
+		cmocka_unit_test(test_ends_behind),
 		cmocka_unit_test(test_modes_reset),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_hangup),
