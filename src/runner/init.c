@@ -23,6 +23,7 @@
 #include "runner/build.h"
 #include "runner/ctl.h"
 #include "runner/notify.h"
+#include "sys/landlock.h"
 #include "sys/ns.h"
 
 /* Descriptors of PID 1 that survive the great closing; the rest is the host's. */
@@ -30,8 +31,9 @@ enum { FD_CTL = 3, FD_STDIO = 4, FD_FIRST_FREE = 7 };
 
 struct init {
 	const struct init_args *a;
-	int pty;   /* the slave, or -1 */
-	int child; /* the command */
+	int pty;    /* the slave, or -1 */
+	int child;  /* the command */
+	int sysctl; /* the host's /proc/sys/user */
 	struct notify notify;
 };
 
@@ -62,8 +64,9 @@ static void close_host(const struct init_args *a)
 	close_range(FD_FIRST_FREE, ~0U, 0);
 }
 
-static int enter(const struct init_args *a, struct err *e)
+static int enter(struct init *in, struct err *e)
 {
+	const struct init_args *a = in->a;
 	int r;
 
 	/* If whoever started us dies, so does everything in here. */
@@ -73,6 +76,10 @@ static int enter(const struct init_args *a, struct err *e)
 		if (r < 0)
 			return err_sys(e, r, "cannot map the user into the sandbox");
 	}
+	/* The sandbox's own /proc/sys may be read-only: this one is not, and is ours alone. */
+	in->sysctl = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (in->sysctl < 0)
+		return err_sys(e, errno, "cannot open /proc/sys/user");
 	r = ns_new_keyring();
 	if (r < 0)
 		return err_sys(e, r, "cannot leave the session keyring");
@@ -142,7 +149,7 @@ static void lock_in(const struct init *in, int sock)
 	struct rlimit core = { 1, 1 };
 	int r;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP) < 0)
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		give_up(sock, "cannot enter the inner namespaces", errno);
 	if (in->a->spec->view->root) {
 		ctl_send_value(sock, CTL_GO, 0, 0);
@@ -152,10 +159,16 @@ static void lock_in(const struct init *in, int sock)
 		if (r < 0)
 			give_up(sock, "cannot map the user inside", r);
 	}
+	r = ns_forbid_cgroup(in->sysctl);
+	if (r < 0)
+		give_up(sock, "cannot forbid cgroup namespaces inside", r);
 	/* A limit of 1, not 0, is what keeps the host's core dump handler out. */
 	setrlimit(RLIMIT_CORE, &core);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		give_up(sock, "cannot give up privileges", errno);
+	r = landlock_scope();
+	if (r < 0 && r != -EOPNOTSUPP)
+		give_up(sock, "cannot keep out of the host's sockets and processes", r);
 }
 
 _Noreturn static void command_main(const struct init *in, int sock)
@@ -344,7 +357,7 @@ _Noreturn void init_main(const struct init_args *a)
 		err_sys(&e, errno, "cannot watch for signals");
 		fail(&e);
 	}
-	if (enter(a, &e) < 0 || (a->pty && open_pty(&in, &e) < 0) || start(&in, &e) < 0)
+	if (enter(&in, &e) < 0 || (a->pty && open_pty(&in, &e) < 0) || start(&in, &e) < 0)
 		fail(&e);
 	supervise(&in, sigfd);
 }

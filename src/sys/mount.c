@@ -89,9 +89,11 @@ int mount_attach(int fd, int target)
 int mount_overlay(const struct overlay_spec *o, char *why, size_t whylen)
 {
 	char lower[96] = "", upper[32], work[32];
-	const char *opts[] = { "lowerdir", lower,  "upperdir",	   upper, "workdir",
-			       work,	   "userxattr", "", "volatile", "",    "redirect_dir",
-			       "nofollow", "index",	"off", NULL };
+	const char *opts[] = {
+		"lowerdir",	lower,	     "upperdir", upper,	     "workdir",
+		work,		"userxattr", "",	 "volatile", "",
+		"redirect_dir", "nofollow",  "index",	 "off",	     NULL
+	};
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(o->lower) && o->lower[i] >= 0; i++)

@@ -46,9 +46,12 @@ static uint64_t parse_options(char *opts)
 		const char *name;
 		uint64_t attr;
 	} known[] = {
-		{ "ro", MOUNT_ATTR_RDONLY },	     { "nosuid", MOUNT_ATTR_NOSUID },
-		{ "nodev", MOUNT_ATTR_NODEV },	     { "noexec", MOUNT_ATTR_NOEXEC },
-		{ "noatime", MOUNT_ATTR_NOATIME },   { "nodiratime", MOUNT_ATTR_NODIRATIME },
+		{ "ro", MOUNT_ATTR_RDONLY },
+		{ "nosuid", MOUNT_ATTR_NOSUID },
+		{ "nodev", MOUNT_ATTR_NODEV },
+		{ "noexec", MOUNT_ATTR_NOEXEC },
+		{ "noatime", MOUNT_ATTR_NOATIME },
+		{ "nodiratime", MOUNT_ATTR_NODIRATIME },
 		{ "nosymfollow", MOUNT_ATTR_NOSYMFOLLOW },
 	};
 	uint64_t attrs = 0;
@@ -123,8 +126,8 @@ static bool on_top(const struct mountpoint *m)
 	struct statx sx;
 
 	if (statx(AT_FDCWD, m->target,
-		  AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_MNT_ID,
-		  &sx) < 0)
+		  AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+		  STATX_MNT_ID, &sx) < 0)
 		return false;
 	return !(sx.stx_mask & STATX_MNT_ID) || sx.stx_mnt_id == (uint64_t)m->id;
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CHANGE_APPLY_H
+#define STET_CHANGE_APPLY_H
+
+#include "base/buf.h"
+#include "change/change.h"
+#include "change/plan.h"
+
+/*
+ * One step of a change list, done or taken back. Each step looks first at what lies where,
+ * by identity: done already, not yet done, or somebody else's doing. So any step can be
+ * repeated, in either direction, after a crash at any instant.
+ *
+ * What a step takes away is never destroyed: the replaced object takes the staged one's
+ * place in the upper (or its own place in `old`), a deleted one goes to `old`.
+ */
+struct apply;
+
+/* @layers: the tree and the upper of each; `old` lies beside the upper. Makes `old`. */
+int apply_open(const struct change_layer *layers, size_t n, struct apply **out,
+	       struct err *e);
+void apply_close(struct apply *a); /* NULL is fine */
+
+/*
+ * ERR_CONFLICT if the host has something else there than the plan expects: then this
+ * step, and this step only, is not done. ERR_SYSTEM otherwise.
+ */
+int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e);
+int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e);
+
+/*
+ * For making a plan: who lies at a path on the host and in the upper (mode 0: nothing),
+ * whether the staged one is a copy of the host's that was changed in place, and the
+ * extended attributes of either.
+ */
+int apply_look(struct apply *a, uint32_t layer, const char *rel, struct ident *host,
+	       struct ident *up, struct err *e);
+bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel);
+int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
+	       struct buf *out, struct err *e);
+
+/* After all steps: did somebody who had it open write to what was taken away? Only ever
+ * ERR_CONFLICT. */
+int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e);
+
+/* Makes the names that steps have changed durable: fsync of the directories met (each
+ * once in a row). For small plans; large ones use syncfs. */
+int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e);
+
+/* Staging, before anything is promised: overlayfs' marks are taken off the staged object,
+ * before-images of what will be rewritten are made. *objects counts what was touched. */
+int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
+		struct err *e);
+
+/* fsync of one staged object (files of it, if it is a directory). */
+int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e);
+
+/* syncfs of every filesystem concerned. */
+int apply_syncfs(struct apply *a, struct err *e);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "change/ident.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static int64_t ns(const struct statx_timestamp *t)
+{
+	return t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+int ident_at(int dirfd, const char *name, struct ident *id)
+{
+	struct statx sx;
+
+	*id = (struct ident){ 0 };
+	if (statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH,
+		  STATX_BASIC_STATS | STATX_BTIME, &sx) < 0)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	id->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
+	id->ino = sx.stx_ino;
+	id->btime = sx.stx_mask & STATX_BTIME ? ns(&sx.stx_btime) : 0;
+	id->mode = sx.stx_mode;
+	id->uid = sx.stx_uid;
+	id->gid = sx.stx_gid;
+	id->nlink = sx.stx_nlink;
+	id->size = S_ISDIR(sx.stx_mode) ? 0 : sx.stx_size;
+	id->mtime = ns(&sx.stx_mtime);
+	id->ctime = ns(&sx.stx_ctime);
+	return 0;
+}
+
+bool ident_is(const struct ident *a, const struct ident *b)
+{
+	return a->mode && b->mode && a->dev == b->dev && a->ino == b->ino &&
+	       a->btime == b->btime && (a->mode & S_IFMT) == (b->mode & S_IFMT);
+}
+
+bool ident_same(const struct ident *a, const struct ident *b)
+{
+	return ident_is(a, b) && a->mode == b->mode && a->uid == b->uid &&
+	       a->gid == b->gid && a->size == b->size && a->mtime == b->mtime;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "change/meta.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "sys/fs.h"
+
+#define OURS "user.overlay."
+#define ESCAPED "user.overlay.overlay."
+
+/* An O_PATH descriptor has no attributes of its own: they are reached through its name in
+ * /proc, which follows nothing but the descriptor. */
+struct handle {
+	int fd;
+	char path[32];
+};
+
+static int handle_open(int dirfd, const char *name, struct handle *h)
+{
+	h->fd = openat(dirfd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (h->fd < 0)
+		return -errno;
+	snprintf(h->path, sizeof(h->path), "/proc/self/fd/%d", h->fd);
+	return 0;
+}
+
+static void handle_close(struct handle *h)
+{
+	cleanup_close(&h->fd);
+}
+
+#define AUTO_HANDLE __attribute__((cleanup(handle_close)))
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Overlayfs' own mark, not one of the sandboxed side's that it had to rename. */
+static bool is_overlays(const char *attr)
+{
+	return has_prefix(attr, OURS) && !has_prefix(attr, ESCAPED);
+}
+
+/* Kept by the system or of no meaning elsewhere. */
+static bool is_kept(const char *attr)
+{
+	return !is_overlays(attr) && !has_prefix(attr, "trusted.overlay.") &&
+	       strcmp(attr, "security.selinux") != 0;
+}
+
+static const char *plain_name(const char *attr, struct buf *tmp)
+{
+	if (!has_prefix(attr, ESCAPED))
+		return attr;
+	buf_reset(tmp);
+	buf_addf(tmp, OURS "%s", attr + strlen(ESCAPED));
+	return buf_str(tmp);
+}
+
+static void pack_one(struct buf *out, const char *attr, const struct buf *value)
+{
+	uint32_t n[2] = { (uint32_t)strlen(attr) + 1, (uint32_t)value->len };
+
+	buf_add(out, n, sizeof(n));
+	buf_add(out, attr, n[0]);
+	buf_add(out, buf_str(value), n[1]);
+}
+
+int meta_pack(int dirfd, const char *name, struct buf *out)
+{
+	AUTO_BUF struct buf list = BUF_INIT, value = BUF_INIT, tmp = BUF_INIT;
+	int r = fs_xattr_list(dirfd, name, &list);
+
+	if (r < 0)
+		return r;
+	for (const char *a = buf_str(&list); a < buf_str(&list) + list.len;
+	     a += strlen(a) + 1) {
+		if (!is_kept(a))
+			continue;
+		r = fs_xattr_get(dirfd, name, a, &value);
+		if (r == -ENODATA)
+			continue;
+		if (r < 0)
+			return r;
+		pack_one(out, plain_name(a, &tmp), &value);
+	}
+	return 0;
+}
+
+/* Steps to the next of a packed string; false at its end. */
+static bool next_packed(const char **p, const char *end, const char **attr,
+			const char **value, size_t *len)
+{
+	uint32_t n[2];
+
+	if ((size_t)(end - *p) < sizeof(n))
+		return false;
+	memcpy(n, *p, sizeof(n));
+	*attr = *p + sizeof(n);
+	if ((size_t)(end - *attr) < (size_t)n[0] + n[1])
+		return false;
+	*value = *attr + n[0];
+	*len = n[1];
+	*p = *value + n[1];
+	return true;
+}
+
+static bool is_packed(const char *packed, size_t len, const char *attr)
+{
+	const char *p = packed, *a, *v;
+	size_t n;
+
+	while (next_packed(&p, packed + len, &a, &v, &n))
+		if (strcmp(a, attr) == 0)
+			return true;
+	return false;
+}
+
+int meta_unpack(int dirfd, const char *name, const char *packed, size_t len)
+{
+	AUTO_HANDLE struct handle h = { .fd = -1 };
+	AUTO_BUF struct buf list = BUF_INIT;
+	const char *p = packed, *a, *v;
+	size_t n;
+	int r = handle_open(dirfd, name, &h);
+
+	if (r == 0)
+		r = fs_fd_xattr_list(h.fd, &list);
+	if (r < 0)
+		return r;
+	for (a = buf_str(&list); a < buf_str(&list) + list.len; a += strlen(a) + 1)
+		if (is_kept(a) && !is_packed(packed, len, a) &&
+		    removexattr(h.path, a) < 0 && errno != ENODATA)
+			return -errno;
+	while (next_packed(&p, packed + len, &a, &v, &n))
+		if (setxattr(h.path, a, v, n, 0) < 0)
+			return -errno;
+	return 0;
+}
+
+static int set_owner(const struct handle *h, const struct ident *now,
+		     const struct ident *to, bool lax)
+{
+	if (now->uid == to->uid && now->gid == to->gid)
+		return 0;
+	if (fchownat(h->fd, "", to->uid, to->gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) ==
+	    0)
+		return 1;
+	return lax && errno == EPERM ? 0 : -errno;
+}
+
+int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
+{
+	AUTO_HANDLE struct handle h = { .fd = -1 };
+	struct timespec t[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct ident now;
+	int r = FAULT_POINT("meta-set");
+
+	if (r == 0)
+		r = handle_open(dirfd, name, &h);
+	if (r == 0)
+		r = ident_at(h.fd, "", &now);
+	if (r == 0)
+		r = set_owner(&h, &now, to, lax);
+	if (r < 0)
+		return r;
+	/* A change of owner clears setuid bits: the mode comes after it. */
+	if (!S_ISLNK(now.mode) && (r > 0 || now.mode != to->mode) &&
+	    chmod(h.path, to->mode & 07777) < 0)
+		return -errno;
+	if (now.mtime == to->mtime && r == 0)
+		return 0;
+	t[1].tv_sec = to->mtime / 1000000000;
+	t[1].tv_nsec = to->mtime % 1000000000;
+	if (t[1].tv_nsec < 0) {
+		t[1].tv_sec--;
+		t[1].tv_nsec += 1000000000;
+	}
+	return utimensat(dirfd, name, t, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+static int strip_one(const struct handle *h, const char *list, size_t len)
+{
+	AUTO_BUF struct buf value = BUF_INIT, tmp = BUF_INIT;
+	int r;
+
+	for (const char *a = list; a < list + len; a += strlen(a) + 1) {
+		if (!has_prefix(a, OURS))
+			continue;
+		if (!is_overlays(a)) {
+			r = fs_fd_xattr_get(h->fd, a, &value);
+			if (r < 0)
+				return r;
+			if (setxattr(h->path, plain_name(a, &tmp), buf_str(&value),
+				     value.len, 0) < 0)
+				return -errno;
+		}
+		if (removexattr(h->path, a) < 0 && errno != ENODATA)
+			return -errno;
+	}
+	return 0;
+}
+
+struct strip {
+	unsigned from_gid, gid;
+	uint64_t *objects;
+	struct buf list;
+};
+
+static int strip_dir(struct strip *s, int dirfd, const char *name);
+
+static int strip_object(struct strip *s, int dirfd, const char *name)
+{
+	AUTO_HANDLE struct handle h = { .fd = -1 };
+	struct stat st;
+	int r;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	(*s->objects)++;
+	if (S_ISDIR(st.st_mode)) {
+		r = strip_dir(s, dirfd, name);
+		if (r < 0)
+			return r;
+	}
+	if (s->gid != (unsigned)-1 && st.st_gid == s->from_gid && st.st_gid != s->gid) {
+		if (fchownat(dirfd, name, (uid_t)-1, s->gid, AT_SYMLINK_NOFOLLOW) < 0 &&
+		    errno != EPERM)
+			return -errno;
+		if (st.st_mode & 06000 && !S_ISLNK(st.st_mode) &&
+		    fchmodat(dirfd, name, st.st_mode & 07777, 0) < 0)
+			return -errno;
+	}
+	/* Only files and directories can carry attributes of the user class. */
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return 0;
+	r = handle_open(dirfd, name, &h);
+	if (r == 0)
+		r = fs_fd_xattr_list(h.fd, &s->list);
+	if (r == 0 && s->list.len)
+		r = strip_one(&h, buf_str(&s->list), s->list.len);
+	return r;
+}
+
+static int strip_dir(struct strip *s, int dirfd, const char *name)
+{
+	AUTO_CLOSE int fd = openat(dirfd, name,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct timespec times[2];
+	struct fs_names names;
+	bool removed = false;
+	struct stat st;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	r = fs_names_read(fd, &names);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < names.n && r == 0; i++) {
+		struct stat sub;
+
+		if (fstatat(fd, names.v[i], &sub, AT_SYMLINK_NOFOLLOW) < 0) {
+			r = -errno;
+		} else if (S_ISCHR(sub.st_mode) && sub.st_rdev == makedev(0, 0)) {
+			r = unlinkat(fd, names.v[i], 0) < 0 ? -errno : 0;
+			removed = true;
+		} else {
+			r = strip_object(s, fd, names.v[i]);
+		}
+	}
+	fs_names_free(&names);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	if (r == 0 && removed && futimens(fd, times) < 0)
+		r = -errno;
+	return r;
+}
+
+int meta_strip(int dirfd, const char *name, unsigned from_gid, unsigned gid,
+	       uint64_t *objects)
+{
+	struct strip s = { .from_gid = from_gid, .gid = gid, .objects = objects };
+	int r = FAULT_POINT("strip");
+
+	if (r == 0)
+		r = strip_object(&s, dirfd, name);
+	buf_free(&s.list);
+	return r;
+}
+
+bool meta_is_copy(int dirfd, const char *name)
+{
+	AUTO_BUF struct buf v = BUF_INIT;
+
+	return fs_xattr_get(dirfd, name, OURS "origin", &v) == 0;
+}
+
+bool meta_is_opaque(int dirfd, const char *name)
+{
+	AUTO_BUF struct buf v = BUF_INIT;
+
+	return fs_xattr_get(dirfd, name, OURS "opaque", &v) == 0 && v.len == 1 &&
+	       v.data[0] == 'y';
+}
+
+int meta_set_opaque(int dirfd, const char *name, bool on)
+{
+	AUTO_HANDLE struct handle h = { .fd = -1 };
+	int r = handle_open(dirfd, name, &h);
+
+	if (r < 0)
+		return r;
+	if (on)
+		return setxattr(h.path, OURS "opaque", "y", 1, 0) < 0 ? -errno : 0;
+	return removexattr(h.path, OURS "opaque") < 0 && errno != ENODATA ? -errno : 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CHANGE_META_H
+#define STET_CHANGE_META_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "change/ident.h"
+
+/*
+ * Attributes of one object, read and set without following links. All return 0 or -errno.
+ */
+
+/* Extended attributes as one string of bytes; overlayfs' own are left out, and those that
+ * it had to escape get their names back. */
+int meta_pack(int dirfd, const char *name, struct buf *out);
+
+/* Makes the extended attributes of @name exactly those of the packed string. */
+int meta_unpack(int dirfd, const char *name, const char *packed, size_t len);
+
+/* Owner, mode (not of links) and mtime of @name become those of @to; what is right
+ * already is not touched. The owner is tried: without the right to it (@lax) it stays. */
+int meta_set(int dirfd, const char *name, const struct ident *to, bool lax);
+
+/*
+ * Takes off what overlayfs left on a staged object and, if it is a directory, on all
+ * beneath; removes whiteouts beneath. *objects is increased by the number looked at.
+ * @gid: group to give to everything that has group @from_gid; (gid_t)-1: none.
+ */
+int meta_strip(int dirfd, const char *name, unsigned from_gid, unsigned gid,
+	       uint64_t *objects);
+
+/* Is the staged object a copy of the host's, changed in place (and not a new file)? */
+bool meta_is_copy(int dirfd, const char *name);
+
+/* Sets or clears the mark by which a directory of an upper hides the host's. */
+int meta_set_opaque(int dirfd, const char *name, bool on);
+bool meta_is_opaque(int dirfd, const char *name);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CHANGE_PLAN_H
+#define STET_CHANGE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "change/ident.h"
+
+/*
+ * A change list on disk: what a commit is going to do, complete before the first step is
+ * taken and never edited afterwards. It is written as a stream and read as a
+ * stream, forwards to commit and backwards to undo, so that a million changes need no more
+ * memory than one.
+ */
+enum plan_kind {
+	PLAN_REPLACE = 1, /* exchange the staged object and the host's */
+	PLAN_CREATE,	  /* move the staged object to a place where there is nothing */
+	PLAN_DELETE,	  /* move the host's object into the store */
+	PLAN_META,	  /* set attributes of the host's object in place */
+	PLAN_REWRITE,	  /* write into the host's inode: it has other names */
+	PLAN_LINK,	  /* another name for an object of the host's */
+	PLAN_DIR,	  /* attributes of a directory, set when all else is done */
+};
+
+enum plan_flag {
+	PLAN_PARK = 1 << 0,   /* what was replaced leaves the upper: old/<serial> */
+	PLAN_OPAQUE = 1 << 1, /* the staged directory hides the host's */
+	PLAN_FORCE =
+		1 << 2, /* the user has decided: no conflict with what is there now */
+	PLAN_IS_DIR = 1 << 3,
+	PLAN_XATTR = 1 << 4, /* META, DIR: extended attributes differ too */
+};
+
+struct plan_rec {
+	enum plan_kind kind;
+	unsigned flags;
+	uint32_t layer;
+	uint64_t serial; /* 1, 2, … : unique in the plan; names its place in old/ */
+	struct ident before, after;
+	const char *rel; /* path within the layer */
+	const char *
+		link; /* PLAN_LINK: path within the layer of the existing name; else "" */
+	/* PLAN_XATTR: attributes before and after (change/meta.h) */
+	const char *xbefore, *xafter;
+	uint32_t nxbefore, nxafter;
+};
+
+struct plan_writer;
+
+/* Creates the file @name in @dirfd (it must not exist). */
+int plan_create(int dirfd, const char *name, struct plan_writer **out, struct err *e);
+/* Appends; sets r->serial. */
+int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e);
+/* Writes the end mark and the checksum, makes the file durable, closes it. The number of
+ * records is returned in *n. */
+int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e);
+void plan_abandon(struct plan_writer *w); /* closes and deletes; NULL is fine */
+
+struct plan;
+
+/* Opens a finished plan and verifies it whole: ERR_CORRUPT if it is not what was written. */
+int plan_open(int dirfd, const char *name, struct plan **out, struct err *e);
+void plan_close(struct plan *p);
+uint64_t plan_count(const struct plan *p);
+
+/* Calls @fn for each record, in the order written or the reverse. Strings live until @fn
+ * returns. A return other than 0 stops and is returned. */
+typedef int plan_fn(void *arg, const struct plan_rec *r, struct err *e);
+int plan_each(struct plan *p, bool backwards, plan_fn *fn, void *arg, struct err *e);
+
+#endif
