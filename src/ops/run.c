@@ -88,9 +88,15 @@ static int resolve_list(struct op_ctx *ctx, const char *option, char *const *in,
 static int resolve_workspace(struct op_ctx *ctx, const char *dir, char **out,
 			     struct err *e)
 {
+	const char *cwd;
 	struct stat st;
 
-	if (op_ctx_realpath(ctx, dir ? dir : ".", out, e) < 0)
+	if (op_ctx_cwd(ctx, &cwd, e) < 0)
+		return -1;
+	/* The current directory is resolved as it is. */
+	if (!dir)
+		*out = xstrdup(cwd);
+	else if (op_ctx_realpath(ctx, dir, out, e) < 0)
 		return err_wrap(e, "workspace");
 	if (stat(*out, &st) == 0 && !S_ISDIR(st.st_mode)) {
 		err_set(e, ERR_USAGE, "workspace %s: not a directory", *out);
