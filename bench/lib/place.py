@@ -10,6 +10,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 USER = "stet-bench"
 BTRFS_MIB = 4096
+OWN_MIB = 32768  # sparse: a filesystem for the whole benchmark, if one is asked for
 
 
 class Place:
@@ -59,23 +60,31 @@ def remove(path):
 
 
 @contextlib.contextmanager
-def btrfs(place):
-    """A btrfs of our own in a file; only root can mount one."""
-    image, where = f"{place.base}/btrfs.img", f"{place.base}/btrfs"
-    try:
-        with open(image, "wb") as f:
-            f.truncate(BTRFS_MIB << 20)
-        os.mkdir(where)
-        subprocess.run(["mkfs.btrfs", "-q", image], check=True)
-        subprocess.run(["mount", "-o", "loop,user_subvol_rm_allowed", image, where],
-                       check=True)
-    except (OSError, subprocess.CalledProcessError):
-        yield None
-        return
+def mounted(kind, image, where, mib, options):
+    """A filesystem in a file, mounted; only root can."""
+    with open(image, "wb") as f:
+        f.truncate(mib << 20)
+    os.makedirs(where, exist_ok=True)
+    subprocess.run([f"mkfs.{kind}", "-q", image], check=True)
+    subprocess.run(["mount", "-t", kind, "-o", options, image, where], check=True)
     try:
         yield where
     finally:
-        subprocess.run(["umount", where], check=False)
+        # Lazily: a daemon that is still going down may be in there.
+        subprocess.run(["umount", "-l", where], check=False)
+
+
+@contextlib.contextmanager
+def btrfs(place):
+    """A btrfs for the row that takes snapshots, or None."""
+    with contextlib.ExitStack() as stack:
+        try:
+            where = stack.enter_context(
+                mounted("btrfs", f"{place.base}/btrfs.img", f"{place.base}/btrfs", BTRFS_MIB,
+                        "loop,user_subvol_rm_allowed"))
+        except (OSError, subprocess.CalledProcessError):
+            where = None
+        yield where
 
 
 @contextlib.contextmanager
@@ -97,21 +106,29 @@ def user():
 
 
 @contextlib.contextmanager
-def place(stet):
+def ground(who, fs):
+    """An empty directory for it all: on the user's disk, or on a filesystem of its own."""
+    home = who.pw_dir if who else os.path.expanduser("~")
+    base = tempfile.mkdtemp(prefix="stet-bench-", dir=os.environ.get("BENCH_DIR", home))
+    try:
+        os.chmod(base, 0o755)
+        if not fs:
+            yield base
+            return
+        with mounted(fs, f"{base}/image", f"{base}/fs", OWN_MIB, "loop") as where:
+            os.mkdir(f"{where}/b")
+            yield f"{where}/b"
+    finally:
+        remove(base)
+
+
+@contextlib.contextmanager
+def place(stet, fs):
     """Yields (Place, user to become or None); nothing is left afterwards."""
-    with user() as who:
-        home = who.pw_dir if who else os.path.expanduser("~")
-        where = os.environ.get("BENCH_DIR", home)
-        base = tempfile.mkdtemp(prefix="stet-bench-", dir=where)
-        try:
-            os.chmod(base, 0o755)
-            p = Place(base, stet)
-            if not who:
-                yield p, None
-                return
-            with btrfs(p) as mounted:
-                p.btrfs = mounted
-                p.own(who.pw_uid, who.pw_gid)
-                yield p, who
-        finally:
-            remove(base)
+    with contextlib.ExitStack() as stack:
+        who = stack.enter_context(user())
+        p = Place(stack.enter_context(ground(who, fs)), stet)
+        if who:
+            p.btrfs = stack.enter_context(btrfs(p))
+            p.own(who.pw_uid, who.pw_gid)
+        yield p, who
