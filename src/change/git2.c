@@ -19,6 +19,7 @@ static int resolve(void *lib, struct git2 *g, struct err *e)
 		{ "git_libgit2_init", &g->libgit2_init },
 		{ "git_error_last", &g->error_last },
 		{ "git_patch_from_buffers", &g->patch_from_buffers },
+		{ "git_patch_get_delta", &g->patch_get_delta },
 		{ "git_patch_line_stats", &g->patch_line_stats },
 		{ "git_patch_print", &g->patch_print },
 		{ "git_patch_free", &g->patch_free },

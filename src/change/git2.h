@@ -14,6 +14,7 @@ struct git2 {
 	__typeof__(git_libgit2_init) *libgit2_init;
 	__typeof__(git_error_last) *error_last;
 	__typeof__(git_patch_from_buffers) *patch_from_buffers;
+	__typeof__(git_patch_get_delta) *patch_get_delta;
 	__typeof__(git_patch_line_stats) *patch_line_stats;
 	__typeof__(git_patch_print) *patch_print;
 	__typeof__(git_patch_free) *patch_free;

@@ -17,6 +17,9 @@
 #define MAX_TEXT ((off_t)64 << 20)
 #define SNIFF 8000
 
+/* How git names a file without content. */
+#define EMPTY_ID "e69de29bb2d1"
+
 /* One side of a patch: what it is, and its content if that is text. */
 struct side {
 	const struct change_layer *layer;
@@ -83,6 +86,36 @@ static void add_quoted(struct buf *out, const char *prefix, const struct buf *na
 	buf_adds(&b, prefix);
 	buf_add(&b, buf_str(name), name->len);
 	text_quote(out, buf_str(&b), b.len);
+}
+
+/*
+ * A name on the "diff --git" line. With blanks it is quoted, as nothing else shows where it
+ * ends when no "---" line follows.
+ */
+static void add_header_name(struct buf *out, const char *prefix, const struct buf *name)
+{
+	const char *p;
+
+	if (!strchr(buf_str(name), ' ')) {
+		add_quoted(out, prefix, name);
+		return;
+	}
+	{
+		AUTO_BUF struct buf b = BUF_INIT;
+
+		add_quoted(&b, prefix, name);
+		if (b.data[0] == '"') {
+			buf_add(out, b.data, b.len);
+			return;
+		}
+	}
+	buf_addf(out, "\"%s", prefix);
+	for (p = buf_str(name); *p; p++) {
+		if (*p == '\\')
+			buf_addc(out, '\\');
+		buf_addc(out, *p);
+	}
+	buf_addc(out, '"');
 }
 
 /* "--- a/name": with a tab after a name with blanks, or patch(1) stops at the first. */
@@ -205,6 +238,30 @@ static int print_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
 	return 0;
 }
 
+static void add_id(struct buf *out, const git_oid *id)
+{
+	size_t i;
+
+	for (i = 0; i < 6; i++)
+		buf_addf(out, "%02x", id->id[i]);
+}
+
+/* The lines before the hunks. */
+static void add_files(struct buf *out, const struct side *a, const struct side *b,
+		      const git_diff_delta *delta)
+{
+	/* Only here patch(1) learns that it is about to change a link, which it refuses else. */
+	if (a && b && S_ISLNK(b->st->st_mode)) {
+		buf_adds(out, "index ");
+		add_id(out, &delta->old_file.id);
+		buf_adds(out, "..");
+		add_id(out, &delta->new_file.id);
+		buf_adds(out, " 120000\n");
+	}
+	add_file_line(out, "--- ", "a/", a);
+	add_file_line(out, "+++ ", "b/", b);
+}
+
 /* The hunks between two texts (NULL: no file), and their lines counted. */
 static int add_hunks(struct patch *p, const struct side *a, const struct side *b,
 		     struct err *e)
@@ -228,8 +285,10 @@ static int add_hunks(struct patch *p, const struct side *a, const struct side *b
 	if (r == 0) {
 		p->st->added += added;
 		p->st->removed += removed;
-		if (p->out)
+		if (p->out) {
+			add_files(p->out, a, b, g->patch_get_delta(gp));
 			r = g->patch_print(gp, print_line, p->out);
+		}
 	}
 	if (r != 0)
 		git2_error(g, e, "cannot compare");
@@ -269,11 +328,13 @@ static int add_content(struct patch *p, struct side *a, struct side *b, struct e
 		buf_adds(out, " differ\n");
 		return 0;
 	}
-	if (same_text(a, b))
+	if (same_text(a, b)) {
+		/* An empty file: patch(1) would not remove it without this line. */
+		if (out && !a)
+			buf_adds(out, "index 000000000000.." EMPTY_ID "\n");
+		else if (out && !b)
+			buf_adds(out, "index " EMPTY_ID "..000000000000\n");
 		return 0;
-	if (out) {
-		add_file_line(out, "--- ", "a/", a);
-		add_file_line(out, "+++ ", "b/", b);
 	}
 	return add_hunks(p, a, b, e);
 }
@@ -320,9 +381,9 @@ static int add_section(struct patch *p, struct side *a, struct side *b, bool equ
 
 	if (out) {
 		buf_adds(out, "diff --git ");
-		add_quoted(out, "a/", &(a ? a : b)->name);
+		add_header_name(out, "a/", &(a ? a : b)->name);
 		buf_addc(out, ' ');
-		add_quoted(out, "b/", &(b ? b : a)->name);
+		add_header_name(out, "b/", &(b ? b : a)->name);
 		buf_addc(out, '\n');
 		if (!a)
 			buf_addf(out, "new file mode %06o\n", git_mode(b->st));

@@ -41,6 +41,7 @@ struct frame {
 	struct fs_names names, host_names; /* host's: opaque directories only */
 	size_t i, j;
 	size_t path_len;
+	bool opaque; /* nothing of the host shows here, nor in what lies below */
 	bool implied, hidden;
 	bool matched; /* all below passes the filter */
 	bool post;    /* report `change` when the contents are done */
@@ -208,6 +209,7 @@ static int push(struct walk *w, int up, int host, bool both, const struct entry 
 		.has_up = up >= 0,
 		.has_host = host >= 0,
 		.path_len = w->path.len,
+		.opaque = both,
 		.implied = w->depth > 1 && (up < 0 || host < 0),
 		.hidden = en->is_hidden,
 		.matched = en->matched,
@@ -348,7 +350,7 @@ static int walk_upper(struct walk *w, const struct entry *en, bool merge, struct
 		return is_absent(r) ? 0 : fail(w, r, e);
 	}
 	if (merge) {
-		opaque = is_opaque(up);
+		opaque = top(w)->opaque || is_opaque(up);
 		host = opaque ? open_host_dir(top(w)->host, en->name) : -EXDEV;
 		opaque = host >= 0;
 		/* A merged directory's own names are enough: no need to read the host's. */
