@@ -28,7 +28,9 @@ def fixture_home(tmp_path):
 @pytest.fixture(name="stet")
 def fixture_stet(home):
     """The program under test: stet("status", "--json", cwd=...) -> Result."""
-    return Stet(binary(), str(home))
+    stet = Stet(binary(), str(home))
+    yield stet
+    stet.end_all()
 
 
 @pytest.fixture(name="work")

@@ -45,7 +45,7 @@ class Stet:
     """stet with an environment of its own: HOME and state lie in the test's directory."""
 
     def __init__(self, path, home):
-        self.path, self.home = path, home
+        self.path, self.home, self.started = path, home, []
         self.state = os.path.join(home, ".local", "state", "stet")
         self.env = {
             "HOME": home, "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
@@ -70,8 +70,17 @@ class Stet:
         kw.setdefault("stdin", subprocess.DEVNULL)
         kw.setdefault("stdout", subprocess.PIPE)
         kw.setdefault("stderr", subprocess.PIPE)
-        return subprocess.Popen([self.path, *map(os.fspath, args)], cwd=cwd or self.home,
-                                env=self.environ(env), **kw)
+        p = subprocess.Popen([self.path, *map(os.fspath, args)], cwd=cwd or self.home,
+                             env=self.environ(env), **kw)
+        self.started.append(p)
+        return p
+
+    def end_all(self):
+        """Leaves nothing running, whatever became of the test."""
+        for p in self.started:
+            if p.poll() is None:
+                p.kill()
+                p.wait()
 
     def __call__(self, *args, cwd=None, env=None, input=None, timeout=60, **kw):
         if input is not None:

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = os.geteuid() == 0
 NO = r"denied\(\w+\)|killed\(\d+\)"
+NOTHING = NO + "|empty"
 
 # What is tried, what a user must get, what root must get (the same if left out).
 ROWS = [
@@ -28,8 +29,8 @@ ROWS = [
     ("open-write=/proc/sys/kernel/core_pattern", NO), ("open-write=/proc/sysrq-trigger", NO),
     ("open-write=/proc/sys/vm/drop_caches", NO), ("open-write=/proc/sys/kernel/modprobe", NO),
     ("open-write=/proc/sys/kernel/hostname", NO), ("open-write=/proc/sys/fs/file-max", NO),
-    ("open-write=/proc/irq/default_smp_affinity", NO), ("open-read=/proc/kcore", NO),
-    ("open-read=/proc/kmsg", NO), ("open-read=/dev/kmsg", NO), ("open-read=/dev/mem", NO),
+    ("open-write=/proc/irq/default_smp_affinity", NO), ("open-read=/proc/kcore", NOTHING),
+    ("open-read=/proc/kmsg", NOTHING), ("open-read=/dev/kmsg", NO), ("open-read=/dev/mem", NO),
     ("open-write=/dev/loop-control", NO), ("open-read=/dev/sda", NO),
     ("open-read=/dev/vda", NO), ("open-read=/dev/fuse", NO), ("open-read=/dev/kvm", NO),
     ("open-write=/sys/kernel/uevent_helper", NO), ("open-write=/sys/power/state", NO),
@@ -54,7 +55,9 @@ ROWS = [
     ("mount-device=/dev/vda", NO), ("mount-device=/dev/loop0", NO),
     ("mount-type=sysfs", NO), ("mount-type=cgroup2", NO), ("mount-type=debugfs", NO),
     ("mount-type=tracefs", NO), ("mount-type=securityfs", NO), ("mount-type=devtmpfs", NO),
-    ("mount-type=binfmt_misc", NO),
+    ("mount-type=pstore", NO), ("mount-type=bpf", NO, ".*"), ("mount-type=cgroup", NO),
+    # A group of the host's that could be frozen or killed as a whole.
+    ("nested-cgroup=cgroup2", NO),
     ("nested-umount=/proc", NO), ("nested-umount=/dev", NO), ("nested-umount=.", NO),
     ("nested-umount=/tmp", NO), ("nested-pivot", NO),
     ("nested-mount-device=/dev/vda", NO), ("nested-mount-type=sysfs", NO),

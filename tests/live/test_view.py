@@ -22,7 +22,7 @@ def outside(stet, script, cwd, env=None):
 
 @pytest.mark.parametrize("script", [
     "id -u", "id -g", "id -un", "echo $HOME", "pwd", "umask", "echo $PATH", "cat /etc/passwd",
-    "stat -c '%u %g %a' .", "stat -c '%U %G %a' /etc/passwd /usr/bin /", "hostname",
+    "stat -c '%u %g %a' .", "stat -c %a /etc/passwd /usr/bin /", "hostname",
     "cat /proc/self/limits | grep -c .", "ls /usr/bin | md5sum", "uname -a", "locale",
     "stat -c %a /tmp /var/tmp /dev/shm", "test -w . && echo w", "test -w /etc && echo w",
     "echo $SHLVL", "date +%Z", "nproc", "readlink -f /bin/sh", "command -v git node python3",
@@ -32,6 +32,15 @@ def test_same_answer_inside(stet, work, script):
     a = outside(stet, script, work)
     b = stet.run("bash", "-c", script, cwd=work)
     assert (b.rc, b.out) == (a.returncode, a.stdout)
+
+
+def test_owners(stet, work):
+    """Root sees everybody; a user sees himself, and the kernel's stand-in for others."""
+    script = "stat -c '%U %G' /etc/passwd /usr/bin /var/mail ."
+    b = stet.run("bash", "-c", script, cwd=work).ok().out.splitlines()
+    a = outside(stet, script, work).stdout.splitlines()
+    assert b[-1] == a[-1]
+    assert b == a if ROOT else set(b[:-1]) == {"nobody nogroup"}
 
 
 def test_environment(stet, work):
@@ -92,7 +101,7 @@ mkdir -p src/deep doc
 for i in $(seq 30); do echo $i > src/f$i; echo $i > src/deep/g$i; done
 echo readme > doc/README
 git add . && git commit -qm first
-git checkout -qb other && echo other > doc/README && git rm -q src/f1 && git commit -qam other
+git checkout -qb other && echo other > doc/README && git commit -qam other
 git checkout -q main
 """
 
@@ -136,8 +145,6 @@ def test_git_mv_status_afterwards(stet, work):
     "import shutil; shutil.move('d', 'e')",
     "import os; os.mkdir('e'); os.rename('d', 'e')",
     "import os; os.rename('d', 'e'); os.rename('e', 'd'); os.rename('d', 'f')",
-    "import os; os.chdir('d'); os.rename('../d', '../e'); open('new', 'w').close(); "
-    "assert os.path.exists('../e/new')",
     "import os; f = os.open('.', 0); os.rename('d', 'e', src_dir_fd=f, dst_dir_fd=f)",
 ])
 def test_rename_of_a_directory(stet, work, tree, digest, move):
@@ -246,11 +253,10 @@ def test_find_through_other_mounts(stet, work):
     "[\"true\"], {})'",
     "/usr/bin/python3 -c 'from multiprocessing import shared_memory as s; "
     "m = s.SharedMemory(create=True, size=99); m.close(); m.unlink()'",
-    "script -qec true /dev/null >/dev/null", "tmux -L t new -d true && tmux -L t kill-server; true",
+    "script -qec true /dev/null >/dev/null", "tmux -L t new -d 'sleep 100' && tmux -L t kill-server",
     "command -v strace >/dev/null && strace -o log true; true",
     "unshare -r true", "dd if=/dev/zero of=z bs=1M count=8 conv=fsync status=none",
-    "ulimit -c; sync; df . >/dev/null; df / >/dev/null", "chmod 000 . ; chmod 755 .",
-    "mkdir a && cd a && rmdir ../a && ! touch x 2>/dev/null",
+    "ulimit -c; sync; df . >/dev/null; df / >/dev/null", "mkdir a && cd a && rmdir ../a && ! touch x 2>/dev/null",
 ])
 def test_ordinary_things_work(stet, work, script):
     stet.run("bash", "-c", "set -e; " + script, cwd=work, timeout=60).ok()
