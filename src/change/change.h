@@ -27,7 +27,8 @@ enum change_kind {
 
 /* What differs (CHANGE_MODIFY only; a bit set). */
 enum change_what {
-	CHANGE_CONTENT = 1 << 0, /* bytes of a file, target of a link, number of a device */
+	CHANGE_CONTENT =
+		1 << 0, /* bytes of a file, target of a link, number of a device */
 	CHANGE_MODE = 1 << 1,
 	CHANGE_OWNER = 1 << 2,
 	CHANGE_XATTR = 1 << 3, /* user xattrs, ACLs, capabilities */
@@ -40,23 +41,33 @@ struct change_layer {
 	const char *upper; /* the upper directory that lies over it */
 	/*
 	 * Ids that the sandbox could not keep (one-uid map): an object whose owner in
-	 * the upper is (uid, gid) while the host's has another group is not CHANGE_OWNER.
+	 * the upper is @uid, or whose group is @gid, while the host's has another is not
+	 * CHANGE_OWNER. The owner's mode bits of a directory that belongs to somebody else
+	 * on the host are not compared either: the sandbox shows what the user may do there.
 	 */
 	bool lax_owner;
 	uid_t uid;
 	gid_t gid;
+	/* Report objects of the upper that do not differ, too (what == 0). */
+	bool every;
 	/* Paths inside (absolute) that were hidden from the sandbox; NULL-ended or NULL. */
 	const char *const *hidden;
 };
 
 struct change {
 	enum change_kind kind;
-	unsigned what;	   /* enum change_what */
-	bool implied;	   /* below a directory that was itself added, deleted or retyped */
-	bool was_hidden;   /* the path was hidden from the sandbox and made anew there */
-	size_t layer;	   /* index of its layer */
-	const char *path;  /* absolute host path */
-	const char *rel;   /* the same relative to the layer's host; never empty or absolute */
+	unsigned what; /* enum change_what */
+	bool implied;  /* below a directory that was itself added, deleted or retyped */
+	/*
+	 * The path was hidden from the sandbox. CHANGE_ADD: it was made anew there, whatever
+	 * the host has (@before says). CHANGE_DELETE: it would go with a directory around
+	 * it; what lies below it on the host is not looked at.
+	 */
+	bool was_hidden;
+	size_t layer;	  /* index of its layer */
+	const char *path; /* absolute host path */
+	const char
+		*rel; /* the same relative to the layer's host; never empty or absolute */
 	struct stat before; /* host; st_mode == 0 if there is none */
 	struct stat after;  /* upper; st_mode == 0 if there is none */
 };
@@ -72,12 +83,18 @@ typedef int change_fn(void *arg, const struct change *c, struct err *e);
  * a directory whose only difference is its times. An object whose only difference is
  * its mtime is reported with what == CHANGE_TIMES (front ends leave it out).
  *
- * Memory is bounded by the widest directory and the depth, not by the number of changes.
- * Fails with ERR_SYSTEM if the upper or the host tree cannot be read; a host object
- * that vanishes while we look counts as absent.
+ * Memory is bounded by the widest directory and the depth, not by the number of changes;
+ * trees may be of any depth. Fails with ERR_SYSTEM if the upper or the host tree cannot
+ * be read (a directory that its owner made unreadable: e->sys == EACCES); a host object
+ * that vanishes while we look counts as absent. Exceptions: a file that cannot be read
+ * counts as changed in its content, and no mount on the host is entered in search of deleted
+ * objects, since the layer ends there.
  */
 int change_walk(const struct change_layer *layers, size_t n, change_fn *fn, void *arg,
 		struct err *e);
+
+/* Is it more than a new mtime? What front ends list and sum up. */
+bool change_counts(const struct change *c);
 
 /* Totals for a summary. Directories count; CHANGE_TIMES alone does not. */
 struct change_totals {
@@ -89,7 +106,7 @@ int change_count(const struct change_layer *layers, size_t n, struct change_tota
 
 /* An owned list of them, for diff and rename detection. */
 struct change_item {
-	struct change c; /* c.path and c.rel are owned by the item */
+	struct change c;     /* c.path and c.rel are owned by the item */
 	size_t renamed_from; /* index of the CHANGE_DELETE it came from, or SIZE_MAX */
 	bool renamed_away;   /* a CHANGE_DELETE that is the source of a rename */
 };
@@ -97,17 +114,25 @@ struct change_list {
 	struct change_item *v;
 	size_t n, cap;
 };
+/* On failure the list is empty. */
 int change_collect(const struct change_layer *layers, size_t n, struct change_list *l,
 		   struct err *e);
-/* Same plus filter: keeps only paths equal to or below one of @paths (absolute; NULL-ended). */
+/*
+ * Same plus filter: keeps only paths equal to or below one of @paths (absolute, clean;
+ * NULL-ended; NULL: all). Only the directories on the way to them are read.
+ */
 int change_collect_paths(const struct change_layer *layers, size_t n,
 			 const char *const *paths, struct change_list *l, struct err *e);
 void change_list_free(struct change_list *l);
 
+/* One letter for people: A, M, D, T, R for a rename's new name, X if only the mode differs. */
+char change_letter(const struct change_item *it);
+
 /*
  * Pairs deleted and added regular files (and symlinks) with equal content, preferring
  * equal base names; empty files are never paired. Fills in renamed_from/renamed_away.
- * Cost: reads only files whose size occurs on both sides.
+ * Cost: reads only files whose size occurs on both sides. What cannot be read is left
+ * unpaired; ERR_SYSTEM for other failures.
  */
 int change_find_renames(const struct change_layer *layers, struct change_list *l,
 			struct err *e);

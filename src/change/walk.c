@@ -390,7 +390,7 @@ static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int
 		*again = r == -ENOENT || r == -ESTALE ? r : 0;
 		if (r < 0)
 			return fail(w, r, e);
-		if (what) {
+		if (what || w->layer->every) {
 			r = report(w, en, CHANGE_MODIFY, what, e);
 			if (r != 0)
 				return r;

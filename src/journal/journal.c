@@ -28,7 +28,11 @@
 
 #define TXN_COLUMNS                                                          \
 	"id, name, state, workspace, dir, argv, options, begin_ns, end_ns, " \
-	"exit_status, reason FROM txn "
+	"exit_status, reason, hidden FROM txn "
+
+#define OP_COLUMNS                                                             \
+	"id, txn, kind, state, target, undone, plan, changes, before, after, " \
+	"begun_ns, done_ns, message FROM op "
 
 static const char *const sql[SQL_COUNT] = {
 	[SQL_BEGIN_READ] = "BEGIN",
@@ -36,8 +40,8 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_COMMIT] = "COMMIT",
 	[SQL_MARK] = "UPDATE meta SET value = value + 1 WHERE key = 'checkpoints'",
 	[SQL_TXN_ADD] = "INSERT INTO txn(name, state, workspace, dir, argv, options, "
-			"begin_ns, end_ns, exit_status, reason) "
-			"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+			"begin_ns, end_ns, exit_status, reason, hidden) "
+			"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
 	[SQL_TXN_MOVE] = "UPDATE txn SET state = ?3 WHERE id = ?1 AND state = ?2",
 	[SQL_TXN_END] = "UPDATE txn SET state = ?2, exit_status = ?3, reason = ?4, "
 			"end_ns = ?5 WHERE id = ?1",
@@ -54,6 +58,17 @@ static const char *const sql[SQL_COUNT] = {
 			 "ORDER BY seq",
 	[SQL_EFFECT_ADD] = "INSERT INTO effect VALUES(?1, ?2, ?3, ?4)",
 	[SQL_EFFECT_OF] = "SELECT kind, what FROM effect WHERE txn = ?1 ORDER BY seq",
+	[SQL_OP_ADD] =
+		"INSERT INTO op(txn, kind, state, target, plan, changes, before, after, "
+		"begun_ns, done_ns, message) "
+		"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+	[SQL_OP_MOVE] =
+		"UPDATE op SET state = ?3, done_ns = ?4 WHERE id = ?1 AND state = ?2",
+	[SQL_OP_MARK] = "UPDATE op SET undone = ?2 WHERE id = ?1",
+	[SQL_OP_STALE] = "UPDATE op SET undone = 2 WHERE txn = ?1 AND undone = 1",
+	[SQL_OP_GET] = "SELECT " OP_COLUMNS "WHERE id = ?1",
+	[SQL_OP_BEFORE] = "SELECT " OP_COLUMNS "WHERE id < ?1 AND (?2 = 0 OR txn = ?2) "
+			  "ORDER BY id DESC LIMIT ?3",
 };
 
 int db_corrupt(struct journal *j, const char *why, struct err *e)

@@ -24,7 +24,7 @@ static const char *const journal_steps[] = {
 	"	name TEXT PRIMARY KEY NOT NULL\n"
 	") STRICT, WITHOUT ROWID;\n"
 	"INSERT INTO state VALUES('open'), ('active'), ('frozen'), ('rolled-back'),\n"
-	"	('pruned');\n"
+	"	('pruned'), ('committing'), ('committed'), ('undoing');\n"
 
 	"CREATE TABLE txn(\n"
 	"	id INTEGER PRIMARY KEY AUTOINCREMENT CHECK(id > 0),\n"
@@ -37,7 +37,8 @@ static const char *const journal_steps[] = {
 	"	begin_ns INTEGER NOT NULL,\n"
 	"	end_ns INTEGER NOT NULL DEFAULT 0,\n"
 	"	exit_status INTEGER NOT NULL DEFAULT -1,\n"
-	"	reason TEXT\n"
+	"	reason TEXT,\n"
+	"	hidden BLOB NOT NULL DEFAULT x''\n"
 	") STRICT;\n"
 	"CREATE UNIQUE INDEX txn_name ON txn(name)\n"
 	"	WHERE name IS NOT NULL AND state <> 'pruned';\n"
@@ -58,7 +59,25 @@ static const char *const journal_steps[] = {
 	"	kind TEXT NOT NULL CHECK(kind <> ''),\n"
 	"	what BLOB NOT NULL,\n"
 	"	PRIMARY KEY(txn, seq)\n"
-	") STRICT, WITHOUT ROWID;\n",
+	") STRICT, WITHOUT ROWID;\n"
+
+	"CREATE TABLE op(\n"
+	"	id INTEGER PRIMARY KEY AUTOINCREMENT CHECK(id > 0),\n"
+	"	txn INTEGER NOT NULL REFERENCES txn(id) ON DELETE CASCADE,\n"
+	"	kind TEXT NOT NULL CHECK(kind IN ('commit', 'rollback', 'undo', 'redo')),\n"
+	"	state TEXT NOT NULL\n"
+	"		CHECK(state IN ('applying', 'reversing', 'done', 'reversed')),\n"
+	"	target INTEGER NOT NULL DEFAULT 0,\n"
+	"	undone INTEGER NOT NULL DEFAULT 0 CHECK(undone IN (0, 1, 2)),\n"
+	"	plan TEXT,\n"
+	"	changes INTEGER NOT NULL DEFAULT 0,\n"
+	"	before TEXT NOT NULL REFERENCES state(name),\n"
+	"	after TEXT NOT NULL REFERENCES state(name),\n"
+	"	begun_ns INTEGER NOT NULL,\n"
+	"	done_ns INTEGER NOT NULL DEFAULT 0,\n"
+	"	message BLOB\n"
+	") STRICT;\n"
+	"CREATE INDEX op_txn ON op(txn);\n",
 };
 
 /* The format this program writes (user_version). */

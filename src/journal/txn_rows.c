@@ -12,9 +12,10 @@
 #define BATCH 64
 
 static const char *const state_names[TXN_STATES] = {
-	[TXN_OPEN] = "open",	 [TXN_ACTIVE] = "active",
-	[TXN_FROZEN] = "frozen", [TXN_ROLLED_BACK] = "rolled-back",
-	[TXN_PRUNED] = "pruned",
+	[TXN_OPEN] = "open",	       [TXN_ACTIVE] = "active",
+	[TXN_FROZEN] = "frozen",       [TXN_ROLLED_BACK] = "rolled-back",
+	[TXN_PRUNED] = "pruned",       [TXN_COMMITTING] = "committing",
+	[TXN_COMMITTED] = "committed", [TXN_UNDOING] = "undoing",
 };
 
 static const char *const layer_names[] = {
@@ -37,6 +38,9 @@ void txn_record_free(struct txn_record *r)
 	for (i = 0; r->argv && r->argv[i]; i++)
 		free(r->argv[i]);
 	free(r->argv);
+	for (i = 0; r->hidden && r->hidden[i]; i++)
+		free(r->hidden[i]);
+	free(r->hidden);
 	free(r->options);
 	free(r->reason);
 	for (i = 0; i < r->nlayers; i++) {
@@ -52,8 +56,7 @@ void txn_record_free(struct txn_record *r)
 	memset(r, 0, sizeof(*r));
 }
 
-/* Strings live until the statement has run. NULL becomes NULL. */
-static void bind_bytes(sqlite3_stmt *st, int i, const char *s)
+void db_bind_bytes(sqlite3_stmt *st, int i, const char *s)
 {
 	if (s)
 		sqlite3_bind_blob64(st, i, s, strlen(s), SQLITE_STATIC);
@@ -61,7 +64,7 @@ static void bind_bytes(sqlite3_stmt *st, int i, const char *s)
 		sqlite3_bind_null(st, i);
 }
 
-static void bind_text(sqlite3_stmt *st, int i, const char *s)
+void db_bind_text(sqlite3_stmt *st, int i, const char *s)
 {
 	sqlite3_bind_text(st, i, s, -1, SQLITE_STATIC);
 }
@@ -91,9 +94,9 @@ static int add_layers(struct journal *j, int64_t id, const struct txn_record *r,
 			return -1;
 		sqlite3_bind_int64(st, 1, id);
 		sqlite3_bind_int64(st, 2, (sqlite3_int64)i);
-		bind_text(st, 3, layer_names[r->layers[i].kind]);
-		bind_bytes(st, 4, r->layers[i].host);
-		bind_bytes(st, 5, r->layers[i].dir);
+		db_bind_text(st, 3, layer_names[r->layers[i].kind]);
+		db_bind_bytes(st, 4, r->layers[i].host);
+		db_bind_bytes(st, 5, r->layers[i].dir);
 		sqlite3_bind_int(st, 6, r->layers[i].lax_owner);
 		rc = db_step(st);
 		if (rc != SQLITE_OK)
@@ -115,8 +118,8 @@ static int add_effects(struct journal *j, int64_t id, const struct txn_record *r
 			return -1;
 		sqlite3_bind_int64(st, 1, id);
 		sqlite3_bind_int64(st, 2, (sqlite3_int64)i);
-		bind_text(st, 3, r->effects[i].kind);
-		bind_bytes(st, 4, r->effects[i].what);
+		db_bind_text(st, 3, r->effects[i].kind);
+		db_bind_bytes(st, 4, r->effects[i].what);
 		rc = db_step(st);
 		if (rc != SQLITE_OK)
 			return db_error(j, rc, "record an effect", e);
@@ -138,23 +141,25 @@ static int name_taken(const char *name, struct err *e)
 static int add_row(struct journal *j, const struct txn_record *r, int64_t *id,
 		   struct err *e)
 {
-	AUTO_BUF struct buf argv = BUF_INIT;
+	AUTO_BUF struct buf argv = BUF_INIT, hidden = BUF_INIT;
 	sqlite3_stmt *st = db_stmt(j, SQL_TXN_ADD, e);
 	int rc;
 
 	if (!st)
 		return -1;
 	join_argv(&argv, r->argv);
-	bind_bytes(st, 1, r->name);
-	bind_text(st, 2, txn_state_name(r->state));
-	bind_bytes(st, 3, r->workspace);
-	bind_bytes(st, 4, r->dir);
+	join_argv(&hidden, r->hidden);
+	db_bind_bytes(st, 1, r->name);
+	db_bind_text(st, 2, txn_state_name(r->state));
+	db_bind_bytes(st, 3, r->workspace);
+	db_bind_bytes(st, 4, r->dir);
 	sqlite3_bind_blob64(st, 5, buf_str(&argv), argv.len, SQLITE_STATIC);
-	bind_text(st, 6, r->options);
+	db_bind_text(st, 6, r->options);
 	sqlite3_bind_int64(st, 7, r->begin_ns);
 	sqlite3_bind_int64(st, 8, r->end_ns);
 	sqlite3_bind_int(st, 9, r->exit_status);
-	bind_text(st, 10, r->reason);
+	db_bind_text(st, 10, r->reason);
+	sqlite3_bind_blob64(st, 11, buf_str(&hidden), hidden.len, SQLITE_STATIC);
 	rc = db_step(st);
 	sqlite3_clear_bindings(st);
 	if (rc == SQLITE_CONSTRAINT_UNIQUE && r->name)
@@ -217,8 +222,8 @@ int journal_txn_move(struct journal *j, int64_t id, enum txn_state from,
 	if (!st)
 		goto undo;
 	sqlite3_bind_int64(st, 1, id);
-	bind_text(st, 2, txn_state_name(from));
-	bind_text(st, 3, txn_state_name(to));
+	db_bind_text(st, 2, txn_state_name(from));
+	db_bind_text(st, 3, txn_state_name(to));
 	rc = db_step(st);
 	if (rc != SQLITE_OK) {
 		db_error(j, rc, "record the new state", e);
@@ -247,9 +252,9 @@ int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_s
 	if (!st)
 		goto undo;
 	sqlite3_bind_int64(st, 1, id);
-	bind_text(st, 2, txn_state_name(to));
+	db_bind_text(st, 2, txn_state_name(to));
 	sqlite3_bind_int(st, 3, exit_status);
-	bind_text(st, 4, reason);
+	db_bind_text(st, 4, reason);
 	sqlite3_bind_int64(st, 5, end_ns);
 	rc = db_step(st);
 	sqlite3_clear_bindings(st);
@@ -276,7 +281,7 @@ static int replace_layers(struct journal *j, const struct txn_record *r, struct 
 	if (!drop)
 		return -1;
 	sqlite3_bind_int64(dir, 1, r->id);
-	bind_bytes(dir, 2, r->dir);
+	db_bind_bytes(dir, 2, r->dir);
 	sqlite3_bind_int64(drop, 1, r->id);
 	rc = db_step(dir);
 	sqlite3_clear_bindings(dir);
@@ -301,8 +306,7 @@ int journal_txn_set_layers(struct journal *j, const struct txn_record *r,
 	return db_commit(j, e);
 }
 
-/* A column as a C string, NULL for NULL. False: it holds what we never wrote. */
-static bool get_string(sqlite3_stmt *st, int i, bool needed, char **out)
+bool db_get_string(sqlite3_stmt *st, int i, bool needed, char **out)
 {
 	int type = sqlite3_column_type(st, i);
 	const void *data;
@@ -321,7 +325,7 @@ static bool get_string(sqlite3_stmt *st, int i, bool needed, char **out)
 	return true;
 }
 
-static bool get_number(sqlite3_stmt *st, int i, int64_t min, int64_t max, int64_t *out)
+bool db_get_number(sqlite3_stmt *st, int i, int64_t min, int64_t max, int64_t *out)
 {
 	if (sqlite3_column_type(st, i) != SQLITE_INTEGER)
 		return false;
@@ -329,8 +333,7 @@ static bool get_number(sqlite3_stmt *st, int i, int64_t min, int64_t max, int64_
 	return *out >= min && *out <= max;
 }
 
-/* The index of the column's text in @names, or -1. */
-static int get_word(sqlite3_stmt *st, int i, const char *const *names, size_t n)
+int db_get_word(sqlite3_stmt *st, int i, const char *const *names, size_t n)
 {
 	const char *s = (const char *)sqlite3_column_text(st, i);
 	size_t k;
@@ -363,20 +366,20 @@ static bool get_argv(sqlite3_stmt *st, int i, char ***out)
 static bool get_row(sqlite3_stmt *st, struct txn_record *r)
 {
 	int64_t exit_status = 0;
-	int state = get_word(st, 2, state_names, TXN_STATES);
+	int state = db_get_word(st, 2, state_names, TXN_STATES);
 
 	if (state < 0)
 		return false;
 	r->state = (enum txn_state)state;
-	if (!get_number(st, 0, 1, INT64_MAX, &r->id) ||
-	    !get_string(st, 1, false, &r->name) ||
-	    !get_string(st, 3, true, &r->workspace) ||
-	    !get_string(st, 4, false, &r->dir) || !get_argv(st, 5, &r->argv) ||
-	    !get_string(st, 6, false, &r->options) ||
-	    !get_number(st, 7, INT64_MIN, INT64_MAX, &r->begin_ns) ||
-	    !get_number(st, 8, INT64_MIN, INT64_MAX, &r->end_ns) ||
-	    !get_number(st, 9, INT_MIN, INT_MAX, &exit_status) ||
-	    !get_string(st, 10, false, &r->reason))
+	if (!db_get_number(st, 0, 1, INT64_MAX, &r->id) ||
+	    !db_get_string(st, 1, false, &r->name) ||
+	    !db_get_string(st, 3, true, &r->workspace) ||
+	    !db_get_string(st, 4, false, &r->dir) || !get_argv(st, 5, &r->argv) ||
+	    !db_get_string(st, 6, false, &r->options) ||
+	    !db_get_number(st, 7, INT64_MIN, INT64_MAX, &r->begin_ns) ||
+	    !db_get_number(st, 8, INT64_MIN, INT64_MAX, &r->end_ns) ||
+	    !db_get_number(st, 9, INT_MIN, INT_MAX, &exit_status) ||
+	    !db_get_string(st, 10, false, &r->reason) || !get_argv(st, 11, &r->hidden))
 		return false;
 	r->exit_status = (int)exit_status;
 	return true;
@@ -384,16 +387,17 @@ static bool get_row(sqlite3_stmt *st, struct txn_record *r)
 
 static bool get_layer(sqlite3_stmt *st, struct txn_record *r)
 {
-	int kind = get_word(st, 0, layer_names, ARRAY_SIZE(layer_names));
+	int kind = db_get_word(st, 0, layer_names, ARRAY_SIZE(layer_names));
 	struct layer_record *l;
 	int64_t lax;
 
-	if (kind < 0 || !get_number(st, 3, 0, 1, &lax))
+	if (kind < 0 || !db_get_number(st, 3, 0, 1, &lax))
 		return false;
 	r->layers = xrealloc(r->layers, (r->nlayers + 1) * sizeof(*r->layers));
 	l = &r->layers[r->nlayers++];
 	*l = (struct layer_record){ .kind = (enum layer_kind)kind, .lax_owner = lax };
-	return get_string(st, 1, true, &l->host) && get_string(st, 2, true, &l->dir);
+	return db_get_string(st, 1, true, &l->host) &&
+	       db_get_string(st, 2, true, &l->dir);
 }
 
 static bool get_effect(sqlite3_stmt *st, struct txn_record *r)
@@ -403,7 +407,8 @@ static bool get_effect(sqlite3_stmt *st, struct txn_record *r)
 	r->effects = xrealloc(r->effects, (r->neffects + 1) * sizeof(*r->effects));
 	f = &r->effects[r->neffects++];
 	*f = (struct effect_record){ 0 };
-	return get_string(st, 0, true, &f->kind) && get_string(st, 1, true, &f->what);
+	return db_get_string(st, 0, true, &f->kind) &&
+	       db_get_string(st, 1, true, &f->what);
 }
 
 static int read_list(struct journal *j, enum db_sql id, struct txn_record *r,
@@ -498,7 +503,7 @@ int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *
 	memset(r, 0, sizeof(*r));
 	if (!st)
 		return -1;
-	bind_bytes(st, 1, name);
+	db_bind_bytes(st, 1, name);
 	n = read_snapshot(j, st, r, 1, e);
 	sqlite3_clear_bindings(st);
 	if (n != 0)

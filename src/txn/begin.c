@@ -118,6 +118,13 @@ static void record_effects(struct txn_record *r, const struct view *v)
 	};
 }
 
+static void record_hidden(struct txn_record *r, const struct view *v)
+{
+	r->hidden = xcalloc(v->nhidden + 1, sizeof(*r->hidden));
+	for (size_t i = 0; i < v->nhidden; i++)
+		r->hidden[i] = xstrdup(v->hidden[i]);
+}
+
 static char **copy_argv(char *const argv[])
 {
 	size_t n = 0;
@@ -159,6 +166,7 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 	if (make_data(h, v, token, t, e) == 0) {
 		record_layers(r, v);
 		record_effects(r, v);
+		record_hidden(r, v);
 		if (journal_txn_add(h->journal, r, JOURNAL_LAZY, e) == 0)
 			return 0;
 	} else {

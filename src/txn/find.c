@@ -136,7 +136,8 @@ struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 						.upper = strings,
 						.lax_owner = l->lax_owner,
 						.uid = geteuid(),
-						.gid = getegid() };
+						.gid = getegid(),
+						.hidden = (const char *const *)r->hidden };
 		strings = stpcpy(stpcpy(strings, l->dir), "/up") + 1;
 	}
 	*n = k;

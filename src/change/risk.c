@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "change/risk.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* Files that somebody else's program will run or obey, by the end of their path. */
+static const struct {
+	const char *pattern, *why;
+} watched[] = {
+	{ "*/.git/hooks/*.sample", NULL }, /* the inert examples of `git init` */
+	{ "*/.git/hooks/*", "git hook" },
+	{ "*/.git/config", "git configuration" },
+	{ "*/.gitconfig", "git configuration" },
+	{ "*/.config/git/config", "git configuration" },
+	{ "*/.gitmodules", "git submodules" },
+	{ "*/.github/workflows/*", "CI file" },
+	{ "*/.github/actions/*", "CI file" },
+	{ "*/.gitlab-ci.yml", "CI file" },
+	{ "*/.circleci/*", "CI file" },
+	{ "*/.travis.yml", "CI file" },
+	{ "*/Jenkinsfile", "CI file" },
+	{ "*/azure-pipelines.yml", "CI file" },
+	{ "*/.drone.yml", "CI file" },
+	{ "*/.buildkite/*", "CI file" },
+	{ "*/.bashrc", "shell start-up file" },
+	{ "*/.bash_profile", "shell start-up file" },
+	{ "*/.bash_login", "shell start-up file" },
+	{ "*/.bash_logout", "shell start-up file" },
+	{ "*/.profile", "shell start-up file" },
+	{ "*/.zshrc", "shell start-up file" },
+	{ "*/.zshenv", "shell start-up file" },
+	{ "*/.zprofile", "shell start-up file" },
+	{ "*/.config/fish/*", "shell start-up file" },
+	{ "*/.inputrc", "shell start-up file" },
+	{ "*/.envrc", "shell start-up file" },
+	{ "*/.ssh/*", "SSH configuration or key" },
+	{ "*/.config/autostart/*", "started at login" },
+	{ "*/.config/systemd/*", "started at login" },
+	{ "*/.vscode/tasks.json", "run by the editor" },
+	{ "*/.vscode/settings.json", "obeyed by the editor" },
+	{ "*/.idea/*", "obeyed by the editor" },
+	{ "*/.mcp.json", "run by agents" },
+	{ "*/.claude/settings*.json", "obeyed by agents" },
+	{ "*/.claude/hooks/*", "run by agents" },
+	{ "*/.stet.yaml", "stet's own policy" },
+	{ "/etc/*", "system configuration" },
+};
+
+static const char *by_path(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
+		if (fnmatch(watched[i].pattern, path, 0) == 0)
+			return watched[i].why;
+	return NULL;
+}
+
+/* Does following @target from the directory of @path lead out of @root? By name alone. */
+static bool leaves(const char *path, const char *target, const char *root)
+{
+	size_t n = strlen(root);
+	int depth = 0;
+	const char *p;
+
+	if (target[0] == '/')
+		return strncmp(target, root, n) != 0 || (target[n] && target[n] != '/') ||
+		       strstr(target, "/../");
+	if (strncmp(path, root, n) != 0)
+		return false; /* outside of the workspace already: judged by its path */
+	for (p = path + n + 1; *p; p++)
+		depth += *p == '/';
+	for (p = target; p; p = strchr(p, '/') ? strchr(p, '/') + 1 : NULL) {
+		if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || !p[2]))
+			depth--;
+		else if (*p && *p != '/' && !(p[0] == '.' && (p[1] == '/' || !p[1])))
+			depth++;
+		if (depth < 0)
+			return true;
+	}
+	return false;
+}
+
+const char *risk_of(const struct change *c, const char *target, const char *root)
+{
+	const char *why;
+
+	if (c->kind == CHANGE_DELETE || !c->after.st_mode)
+		return NULL;
+	if (c->kind == CHANGE_MODIFY && !(c->what & ~(unsigned)CHANGE_TIMES))
+		return NULL;
+	if (c->was_hidden)
+		return "was hidden from the command";
+	if (S_ISCHR(c->after.st_mode) || S_ISBLK(c->after.st_mode))
+		return "device";
+	if (S_ISREG(c->after.st_mode) && c->after.st_mode & (S_ISUID | S_ISGID) &&
+	    (c->before.st_mode & 06000) != (c->after.st_mode & 06000))
+		return "runs with its owner's rights (setuid, setgid)";
+	if (S_ISDIR(c->after.st_mode))
+		return NULL;
+	why = by_path(c->path);
+	if (why)
+		return why;
+	if (S_ISLNK(c->after.st_mode) && target && leaves(c->path, target, root))
+		return "link that leaves the workspace";
+	return NULL;
+}
