@@ -22,7 +22,9 @@ enum plan_kind {
 	PLAN_META,	  /* set attributes of the host's object in place */
 	PLAN_REWRITE,	  /* write into the host's inode: it has other names */
 	PLAN_LINK,	  /* another name for an object of the host's */
-	PLAN_DIR,	  /* attributes of a directory, set when all else is done */
+	PLAN_MKDIR, /* a directory that chosen paths need, without its other contents */
+	PLAN_DIR,   /* attributes of a directory, set when all else is done */
+	PLAN_BASE,  /* no step: what the host had when the command ended */
 };
 
 enum plan_flag {

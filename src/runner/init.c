@@ -131,7 +131,8 @@ static void take_streams(const struct init *in, int sock)
 	int from;
 
 	for (int i = 0; i < 3; i++) {
-		if (dup2(FD_STDIO + i, i) >= 0 || (in->pty >= 0 && dup2(in->pty, i) >= 0))
+		from = in->a->stdio[i] >= 0 ? FD_STDIO + i : in->pty;
+		if (from >= 0 && dup2(from, i) >= 0)
 			continue;
 		/* Closed outside as well: an empty stream rather than a missing one. */
 		from = open("/dev/null", O_RDWR | O_CLOEXEC);
