@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -424,62 +422,6 @@ static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* --- content, in place: the host's inode has other names, which must see it too --- */
-
-int apply_copy(int from, int to, uint64_t size)
-{
-	int x = FAULT_POINT("rewrite");
-
-	if (x < 0)
-		return x;
-	if (ftruncate(to, 0) < 0)
-		return -errno;
-	if (ioctl(to, FICLONE, from) == 0)
-		return 0;
-	while (size > 0) {
-		ssize_t n = copy_file_range(from, NULL, to, NULL, size, 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		size -= (uint64_t)n;
-	}
-	return 0;
-}
-
-static int rewrite(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
-{
-	const struct ident *to = forward ? &r->after : &r->before;
-	AUTO_CLOSE int in = -1, out = -1;
-	struct place p;
-	struct ident now;
-	int x;
-
-	if (apply_at(a, r, &p, e) < 0)
-		return -1;
-	x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	if (!ident_is(&now, &r->before))
-		return apply_conflict(a, r, "was replaced on the host", e);
-	in = forward ? fs_open_read(p.up, p.name) : fs_open_read(p.old, p.slot);
-	if (in < 0)
-		return apply_failed(a, r, in, e);
-	out = openat(p.host, p.name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (out < 0)
-		return apply_failed(a, r, errno, e);
-	x = apply_copy(in, out, to->size);
-	if (x == 0 && r->flags & PLAN_XATTR)
-		x = meta_unpack(p.host, p.name, forward ? r->xafter : r->xbefore,
-				forward ? r->nxafter : r->nxbefore);
-	if (x == 0)
-		x = meta_set(p.host, p.name, to, a->layers[r->layer].lax_owner);
-	if (x == 0 && fsync(out) < 0)
-		x = -errno;
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
 /* --- another name --- */
 
 static int link_step(struct apply *a, const struct plan_rec *r, bool forward,
@@ -563,6 +505,22 @@ static int dir_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/* The staged directory too: taking things out of it has moved its times. */
+static int dir_backward(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	int x;
+
+	if (!r->before.mode)
+		return 0;
+	if (set_meta(a, r, false, e) < 0)
+		return -1;
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	x = p.up < 0 ? 0 : meta_set(p.up, p.name, &r->after, true);
+	return x < 0 && x != -ENOENT ? apply_failed(a, r, x, e) : 0;
+}
+
 int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	switch (r->kind) {
@@ -580,8 +538,6 @@ int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 		return dir_forward(a, r, e);
 	case PLAN_BASE:
 		return 0;
-	case PLAN_REWRITE:
-		return rewrite(a, r, true, e);
 	case PLAN_LINK:
 		return link_step(a, r, true, e);
 	}
@@ -602,11 +558,9 @@ int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 	case PLAN_MKDIR:
 		return mkdir_step(a, r, false, e);
 	case PLAN_DIR:
-		return r->before.mode ? set_meta(a, r, false, e) : 0;
+		return dir_backward(a, r, e);
 	case PLAN_BASE:
 		return 0;
-	case PLAN_REWRITE:
-		return rewrite(a, r, false, e);
 	case PLAN_LINK:
 		return link_step(a, r, false, e);
 	}

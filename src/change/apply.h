@@ -39,6 +39,11 @@ bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel);
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e);
 
+/* Digest of the content of a regular file on the host; false if it cannot be read. With
+ * @text, also its content if that is text of at most @max bytes (else *text is empty). */
+bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
+		  struct buf *text, size_t max);
+
 /* After all steps: did somebody who had it open write to what was taken away? Only ever
  * ERR_CONFLICT. */
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e);
@@ -47,8 +52,14 @@ int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e);
  * once in a row). For small plans; large ones use syncfs. */
 int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e);
 
-/* Staging, before anything is promised: overlayfs' marks are taken off the staged object,
- * before-images of what will be rewritten are made. *objects counts what was touched. */
+/*
+ * Gives the staged object the group that it would have got outside of the sandbox, as far
+ * as the user may: that of what it replaces, or of a setgid directory. Updates r->after.
+ */
+int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e);
+
+/* Staging, before anything is promised: overlayfs' marks are taken off the staged object.
+ * *objects counts what was touched. */
 int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 		struct err *e);
 

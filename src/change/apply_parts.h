@@ -35,7 +35,4 @@ int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struc
 int apply_conflict(const struct apply *a, const struct plan_rec *r, const char *what,
 		   struct err *e);
 
-/* The content of one file becomes that of another. -errno. */
-int apply_copy(int from, int to, uint64_t size);
-
 #endif

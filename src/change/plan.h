@@ -20,7 +20,6 @@ enum plan_kind {
 	PLAN_CREATE,	  /* move the staged object to a place where there is nothing */
 	PLAN_DELETE,	  /* move the host's object into the store */
 	PLAN_META,	  /* set attributes of the host's object in place */
-	PLAN_REWRITE,	  /* write into the host's inode: it has other names */
 	PLAN_LINK,	  /* another name for an object of the host's */
 	PLAN_MKDIR, /* a directory that chosen paths need, without its other contents */
 	PLAN_DIR,   /* attributes of a directory, set when all else is done */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -10,6 +14,8 @@
 #include "change/apply_parts.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+
+enum { DIGEST_CHUNK = 128 * 1024 };
 
 int apply_look(struct apply *a, uint32_t layer, const char *rel, struct ident *host,
 	       struct ident *up, struct err *e)
@@ -38,6 +44,35 @@ bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel)
 	return p.up >= 0 && meta_is_copy(p.up, p.name);
 }
 
+bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
+		  struct buf *text, size_t max)
+{
+	struct plan_rec r = { .layer = layer, .rel = rel };
+	AUTO_FREE char *chunk = xmalloc(DIGEST_CHUNK);
+	AUTO_CLOSE int fd = -1;
+	XXH64_state_t hash;
+	struct place p;
+	struct stat st;
+	struct err e;
+	ssize_t n;
+
+	if (apply_at(a, &r, &p, &e) < 0)
+		return false;
+	fd = fs_open_read(p.host, p.name);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	XXH64_reset(&hash, 0);
+	while ((n = read(fd, chunk, DIGEST_CHUNK)) > 0) {
+		XXH64_update(&hash, chunk, (size_t)n);
+		if (text && (size_t)st.st_size <= max)
+			buf_add(text, chunk, (size_t)n);
+	}
+	if (text && memchr(buf_str(text), '\0', text->len))
+		buf_reset(text);
+	*digest = XXH64_digest(&hash);
+	return n == 0;
+}
+
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e)
 {
@@ -51,49 +86,55 @@ int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	return x < 0 ? apply_failed(a, &r, x, e) : 0;
 }
 
-static int copy_before_image(struct apply *a, const struct plan_rec *r,
-			     const struct place *p, struct err *e)
+/* The group that the sandbox would have given it, had it known it; -1: as it is. */
+static gid_t right_group(struct apply *a, const struct plan_rec *r, const struct place *p)
 {
-	AUTO_CLOSE int in = fs_open_read(p->host, p->name), out = -1;
+	struct stat parent;
+
+	if (!a->layers[r->layer].lax_owner)
+		return (gid_t)-1;
+	if (r->before.mode)
+		return r->before.gid;
+	if (fstat(p->host, &parent) == 0 && parent.st_mode & S_ISGID)
+		return parent.st_gid;
+	return (gid_t)-1;
+}
+
+int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	gid_t gid;
 	int x;
 
-	if (in < 0)
-		return apply_failed(a, r, in, e);
-	out = openat(p->old, p->slot,
-		     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (out < 0)
+	if (!a->layers[r->layer].lax_owner)
+		return 0;
+	if (apply_at(a, r, &p, e) < 0)
+		return e->kind == ERR_CONFLICT ? 0 : -1;
+	gid = right_group(a, r, &p);
+	if (gid == (gid_t)-1 || gid == r->after.gid ||
+	    r->after.gid != a->layers[r->layer].gid)
+		return 0;
+	if (fchownat(p.up, p.name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == EPERM ? 0 : apply_failed(a, r, errno, e);
+	if (r->after.mode & 06000 && !S_ISLNK(r->after.mode) &&
+	    fchmodat(p.up, p.name, r->after.mode & 07777, 0) < 0)
 		return apply_failed(a, r, errno, e);
-	x = apply_copy(in, out, r->before.size);
-	if (x == 0 && fsync(out) < 0)
-		x = -errno;
+	x = ident_at(p.up, p.name, &r->after);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
 int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 		struct err *e)
 {
-	const struct change_layer *l;
-	gid_t gid = (gid_t)-1;
-	struct stat parent;
 	struct place p;
 	int x;
 
-	if (r->kind == PLAN_DIR || r->kind == PLAN_META || r->kind == PLAN_DELETE ||
-	    r->kind == PLAN_LINK)
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE)
 		return 0;
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	l = &a->layers[r->layer];
-	if (r->kind == PLAN_REWRITE) {
-		(*objects)++;
-		return copy_before_image(a, r, &p, e);
-	}
-	/* Groups that the sandbox could not keep: the replaced object's, the directory's. */
-	if (l->lax_owner && r->before.mode)
-		gid = r->before.gid;
-	else if (l->lax_owner && fstat(p.host, &parent) == 0 && parent.st_mode & S_ISGID)
-		gid = parent.st_gid;
-	x = meta_strip(p.up, p.name, l->gid, gid, objects);
+	x = meta_strip(p.up, p.name, a->layers[r->layer].gid, right_group(a, r, &p),
+		       objects);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -134,7 +175,7 @@ int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e)
 	struct place p;
 	int x;
 
-	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE && r->kind != PLAN_REWRITE)
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE)
 		return 0;
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;

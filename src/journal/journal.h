@@ -37,6 +37,9 @@ enum txn_state {
 	TXN_FROZEN,	 /* ended, pending: a decision is due */
 	TXN_ROLLED_BACK, /* thrown away; data kept until pruned */
 	TXN_PRUNED,	 /* record only */
+	TXN_COMMITTING,	 /* the change list is durable; recovery goes forward */
+	TXN_COMMITTED,	 /* done; holds what it replaced, until pruned */
+	TXN_UNDOING,	 /* a commit is being taken back; recovery goes on with that */
 	TXN_STATES
 };
 const char *txn_state_name(enum txn_state s);
@@ -63,14 +66,15 @@ struct txn_record {
 	int64_t id; /* assigned by journal_txn_add; 1, 2, … per journal, never reused */
 	char *name; /* given by --name, or NULL; unique among unpruned transactions */
 	enum txn_state state;
-	char *workspace; /* absolute, resolved */
-	char *dir;	 /* its directory in the first store; flocked while it runs */
-	char **argv;	 /* NULL-ended */
-	char *options;	 /* JSON object: how to build the sandbox again (explore) */
+	char *workspace;  /* absolute, resolved */
+	char *dir;	  /* its directory in the first store; flocked while it runs */
+	char **argv;	  /* NULL-ended */
+	char **hidden;	  /* paths that the inside could not see; NULL-ended or NULL */
+	char *options;	  /* JSON object: how to build the sandbox again (explore) */
 	int64_t begin_ns; /* CLOCK_REALTIME_COARSE, nanoseconds */
 	int64_t end_ns;	  /* 0 while not ended */
 	int exit_status;  /* as the shell would see it; -1 while not known */
-	char *reason;	  /* why it ended: "exit", "signal", "timeout", "error"; or NULL */
+	char *reason; /* why it ended: "exit", "signal", "timeout", "error"; or NULL */
 	struct layer_record *layers;
 	size_t nlayers;
 	struct effect_record *effects;
@@ -115,5 +119,60 @@ int journal_txn_each(struct journal *j, journal_txn_fn *fn, void *arg, struct er
  */
 bool journal_checkpoint_due(const struct journal *j);
 int journal_checkpoint(struct journal *j, struct err *e);
+
+/*
+ * Operations on transactions: what undo takes back, newest first. An operation that
+ * touches the host has a change list, the file `plan` in the transaction's directory.
+ */
+enum op_kind { OP_COMMIT, OP_ROLLBACK, OP_UNDO, OP_REDO, OP_KINDS };
+enum op_state {
+	OP_APPLYING,  /* under way; recovery goes on with it */
+	OP_REVERSING, /* met a conflict; being taken back */
+	OP_DONE,
+	OP_REVERSED, /* it never happened */
+	OP_STATES
+};
+const char *op_kind_name(enum op_kind k);
+const char *op_state_name(enum op_state s);
+
+struct op_record {
+	int64_t id; /* assigned by journal_op_add */
+	int64_t txn;
+	enum op_kind kind;
+	enum op_state state;
+	int64_t target; /* UNDO, REDO: the operation it is about */
+	int undone; /* 1: taken back; 2: and not to be redone (the data has changed) */
+	char *plan; /* file name, or NULL */
+	uint64_t changes;
+	enum txn_state before, after; /* of the transaction */
+	int64_t begun_ns, done_ns;
+	char *message; /* or NULL */
+};
+void op_record_free(struct op_record *r);
+
+/* Records the operation and moves its transaction from r->before to @moving, in one. */
+int journal_op_add(struct journal *j, struct op_record *r, enum txn_state moving,
+		   enum journal_sync s, struct err *e);
+
+/*
+ * Moves the operation from r->state to @to and its transaction to @txn_to, in one; sets
+ * r->state. An UNDO that is done marks its target undone, a REDO marks it not undone.
+ */
+int journal_op_move(struct journal *j, struct op_record *r, enum op_state to,
+		    enum txn_state txn_to, int64_t now_ns, enum journal_sync s,
+		    struct err *e);
+
+/* The transaction's data has changed since: what was undone cannot be redone any more. */
+int journal_op_stale(struct journal *j, int64_t txn, struct err *e);
+
+/* The first transaction after @after (a number) that is COMMITTING or UNDOING; 0: none. */
+int journal_txn_unfinished(struct journal *j, int64_t after, int64_t *id, struct err *e);
+
+int journal_op_get(struct journal *j, int64_t id, struct op_record *r, struct err *e);
+
+/* All of transaction @txn (0: of all), newest first; as journal_txn_each. */
+typedef int journal_op_fn(void *arg, struct op_record *r, struct err *e);
+int journal_op_each(struct journal *j, int64_t txn, journal_op_fn *fn, void *arg,
+		    struct err *e);
 
 #endif

@@ -164,6 +164,24 @@ int journal_op_move(struct journal *j, struct op_record *r, enum op_state to,
 	return 0;
 }
 
+int journal_txn_unfinished(struct journal *j, int64_t after, int64_t *id, struct err *e)
+{
+	sqlite3_stmt *st = db_stmt(j, SQL_TXN_UNFINISHED, e);
+	int rc;
+
+	*id = 0;
+	if (!st)
+		return -1;
+	sqlite3_bind_int64(st, 1, after);
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*id = sqlite3_column_int64(st, 0);
+	sqlite3_reset(st);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE
+		       ? 0
+		       : db_error(j, rc, "read the journal", e);
+}
+
 int journal_op_stale(struct journal *j, int64_t txn, struct err *e)
 {
 	sqlite3_stmt *st;

@@ -43,6 +43,9 @@ static const char *const journal_steps[] = {
 	"CREATE UNIQUE INDEX txn_name ON txn(name)\n"
 	"	WHERE name IS NOT NULL AND state <> 'pruned';\n"
 
+	"CREATE INDEX txn_unfinished ON txn(id)\n"
+	"	WHERE state IN ('committing', 'undoing');\n"
+
 	"CREATE TABLE layer(\n"
 	"	txn INTEGER NOT NULL REFERENCES txn(id) ON DELETE CASCADE,\n"
 	"	seq INTEGER NOT NULL CHECK(seq >= 0),\n"

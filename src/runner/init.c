@@ -191,9 +191,6 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	ctl_send(sock, &m, listener, 0);
 	close(listener);
 	await_go(sock);
-	for (int s = 1; s < NSIG; s++)
-		if (s != SIGHUP && s != SIGPIPE)
-			signal(s, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
 	execvp(spec->argv[0], spec->argv);

@@ -84,9 +84,15 @@ int plan_hidden(struct plan *p, struct err *e)
 	size_t n;
 
 	hide_everywhere(p, p->rq->state_dir);
-	for (size_t i = 0; i < v->nlayers; i++)
-		if (!path_within(v->layers[i].store, p->rq->state_dir))
-			hide_everywhere(p, v->layers[i].store);
+	for (size_t i = 0; i < v->nlayers; i++) {
+		/* Other journals' corners of a shared store, too. */
+		AUTO_FREE char *shared = xstrdup(v->layers[i].store);
+
+		if (path_within(shared, p->rq->state_dir))
+			continue;
+		*strrchr(shared, '/') = '\0';
+		hide_everywhere(p, shared);
+	}
 	for (char *const *h = p->rq->hide; h && *h; h++) {
 		if (path_within(p->rq->workspace, *h))
 			return err_set(e, ERR_USAGE, "--hide %s would hide the workspace",

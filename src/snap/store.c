@@ -9,6 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -63,6 +66,21 @@ static bool same_mount(const struct mountinfo *mi, const char *a, const char *b)
 	return mountinfo_of(mi, a) == mountinfo_of(mi, b);
 }
 
+/*
+ * A user may have several journals (another HOME, another state directory): each has a
+ * directory of its own in a store that they share.
+ */
+static int own_corner(struct buf *path, const char *state_dir)
+{
+	int r = own_dir(buf_str(path));
+
+	if (r < 0)
+		return r;
+	buf_addf(path, "/%016llx",
+		 (unsigned long long)XXH64(state_dir, strlen(state_dir), 0));
+	return own_dir(buf_str(path));
+}
+
 static int in_state(const char *state_dir, char **out, struct err *e)
 {
 	char *dir = xasprintf("%s/tx", state_dir);
@@ -96,7 +114,7 @@ int store_for(const struct mountinfo *mi, const char *state_dir, const char *pat
 			buf_add(&b, path, len);
 			buf_addf(&b, "%s.stet-%u", len > 1 ? "/" : "",
 				 (unsigned)geteuid());
-			if (own_dir(buf_str(&b)) == 0) {
+			if (own_corner(&b, state_dir) == 0) {
 				*out = buf_take(&b);
 				return 0;
 			}

@@ -9,7 +9,7 @@
 /*
  * A store is a directory that holds transactions' data. It lies on the mount of the tree it
  * serves, so that a commit is rename(2) and nothing is copied: `<state>/tx` where the
- * state directory is on that mount, else `.stet-<uid>` in the highest directory
+ * state directory is on that mount, else in `.stet-<uid>` in the highest directory
  * of that mount in which the user can make one (0700, his own). Both are hidden from the
  * inside.
  */

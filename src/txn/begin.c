@@ -81,7 +81,7 @@ static int make_data(struct home *h, struct view *v, const char *token, struct t
 		return -1;
 	if (make_stage(h, v, e) < 0)
 		return -1;
-	t->lock = lock_take(t->rec.dir);
+	t->lock = lock_take(t->rec.dir, false);
 	if (t->lock < 0)
 		return err_sys(e, t->lock, "cannot lock %s", t->rec.dir);
 	for (size_t i = 0; i < v->nlayers; i++)
@@ -213,5 +213,5 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 			     JOURNAL_LAZY, e) < 0)
 		return -1;
 	t->rec.state = TXN_ACTIVE;
-	return 0;
+	return journal_op_stale(h->journal, t->rec.id, e);
 }

@@ -12,14 +12,15 @@
 #include "base/cleanup.h"
 #include "txn/parts.h"
 
-int lock_take(const char *dir)
+int lock_take(const char *dir, bool wait)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
+	while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
+		if (errno != EINTR)
+			return -errno;
 	return TAKE_FD(fd);
 }
 
@@ -29,7 +30,9 @@ int txn_own(struct txn *t, struct err *e)
 
 	if (t->lock >= 0)
 		return 0;
-	fd = lock_take(t->rec.dir);
+	/* Once the command has ended, only our own tidying up holds it, and not for long. */
+	fd = lock_take(t->rec.dir,
+		       t->rec.state != TXN_ACTIVE && t->rec.state != TXN_OPEN);
 	if (fd == -EWOULDBLOCK) {
 		err_set(e, ERR_STATE, "t%lld is running", (long long)t->rec.id);
 		return err_hint(e, "end its command first, then try again");
@@ -95,13 +98,21 @@ int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reas
 
 int txn_rollback(struct home *h, struct txn *t, struct err *e)
 {
-	if (t->rec.state == TXN_ROLLED_BACK || t->rec.state == TXN_PRUNED)
-		return err_set(e, ERR_STATE, "t%lld is rolled back already",
-			       (long long)t->rec.id);
+	struct op_record op = { .txn = t->rec.id,
+				.kind = OP_ROLLBACK,
+				.state = OP_DONE,
+				.before = t->rec.state,
+				.after = TXN_ROLLED_BACK,
+				.begun_ns = now_ns() };
+
+	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE &&
+	    t->rec.state != TXN_OPEN)
+		return err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
+			       txn_look_name(txn_look(&t->rec)));
 	if (txn_own(t, e) < 0)
 		return -1;
-	if (journal_txn_move(h->journal, t->rec.id, t->rec.state, TXN_ROLLED_BACK,
-			     JOURNAL_LAZY, e) < 0)
+	op.done_ns = op.begun_ns;
+	if (journal_op_add(h->journal, &op, TXN_ROLLED_BACK, JOURNAL_LAZY, e) < 0)
 		return -1;
 	t->rec.state = TXN_ROLLED_BACK;
 	return 0;

@@ -12,11 +12,12 @@
 
 const char *txn_look_name(enum txn_look l)
 {
-	static const char *const names[] = { [TXN_RUNNING] = "running",
-					     [TXN_INTERRUPTED] = "interrupted",
-					     [TXN_PENDING] = "pending",
-					     [TXN_GONE] = "rolled back",
-					     [TXN_EMPTY] = "pruned" };
+	static const char *const names[] = {
+		[TXN_RUNNING] = "running",   [TXN_INTERRUPTED] = "interrupted",
+		[TXN_PENDING] = "pending",   [TXN_GONE] = "rolled back",
+		[TXN_EMPTY] = "pruned",	     [TXN_KEPT] = "committed",
+		[TXN_HALFWAY] = "unfinished"
+	};
 
 	return names[l];
 }
@@ -31,7 +32,11 @@ enum txn_look txn_look(const struct txn_record *r)
 		return TXN_GONE;
 	if (r->state == TXN_PRUNED)
 		return TXN_EMPTY;
-	fd = lock_take(r->dir);
+	if (r->state == TXN_COMMITTED)
+		return TXN_KEPT;
+	if (r->state == TXN_COMMITTING || r->state == TXN_UNDOING)
+		return TXN_HALFWAY;
+	fd = lock_take(r->dir, false);
 	if (fd == -EWOULDBLOCK)
 		return TXN_RUNNING;
 	if (fd >= 0)
@@ -132,12 +137,14 @@ struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 
 		if (l->kind != LAYER_OVERLAY)
 			continue;
-		v[k++] = (struct change_layer){ .host = l->host,
-						.upper = strings,
-						.lax_owner = l->lax_owner,
-						.uid = geteuid(),
-						.gid = getegid(),
-						.hidden = (const char *const *)r->hidden };
+		v[k++] = (struct change_layer){
+			.host = l->host,
+			.upper = strings,
+			.lax_owner = l->lax_owner,
+			.uid = geteuid(),
+			.gid = getegid(),
+			.hidden = (const char *const *)r->hidden
+		};
 		strings = stpcpy(stpcpy(strings, l->dir), "/up") + 1;
 	}
 	*n = k;

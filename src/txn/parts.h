@@ -6,9 +6,9 @@
 
 /* Private to the room. */
 
-/* A transaction's directory, locked: fd, or -EWOULDBLOCK if somebody holds it, or another
- * -errno. */
-int lock_take(const char *dir);
+/* A transaction's directory, locked: fd, or -EWOULDBLOCK if somebody holds it and we do not
+ * want to wait, or another -errno. */
+int lock_take(const char *dir, bool wait);
 
 /*
  * flock on the state directory, held while it is closed again: shared by those who make data

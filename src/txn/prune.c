@@ -136,7 +136,7 @@ static int sweep(struct prune *p, const char *store, struct err *e)
 		    strspn(de->d_name, "0123456789abcdef") != 16 ||
 		    !names_add(&p->known, dir, strlen(dir)))
 			continue;
-		lock = lock_take(dir);
+		lock = lock_take(dir, false);
 		if (lock == -EWOULDBLOCK)
 			continue;
 		r = p->dry_run ? 0 : remove_dir(dir, &p->res->bytes);

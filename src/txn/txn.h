@@ -38,10 +38,12 @@ void txn_close(struct txn *t); /* gives the lock up */
 /* How it looks to a person: a state, or what the lock says about it. */
 enum txn_look {
 	TXN_RUNNING,
-	TXN_INTERRUPTED,
+	TXN_INTERRUPTED, /* nobody drives it any more */
 	TXN_PENDING,
-	TXN_GONE /* rolled back */,
-	TXN_EMPTY /* pruned */
+	TXN_GONE,    /* rolled back */
+	TXN_EMPTY,   /* pruned */
+	TXN_KEPT,    /* committed */
+	TXN_HALFWAY, /* a commit or undo that did not end; recovery goes on with it */
 };
 enum txn_look txn_look(const struct txn_record *r);
 const char *txn_look_name(enum txn_look l); /* "running", "interrupted", … */

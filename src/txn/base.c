@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "change/apply.h"
+#include "txn/commit.h"
+#include "txn/parts.h"
+
+/*
+ * The base: what the host had at the paths that the command changed, noted when it ended. With
+ * it a later commit can tell a file that was merely touched from one that was changed, and
+ * merge text. Off the critical path; without it (the machine went down) a commit
+ * judges by time alone and is stricter.
+ */
+enum {
+	TEXT_MAX = 256 * 1024,
+	TEXT_TOTAL = 32 * 1024 * 1024,
+	DIGEST_MAX = 64 * 1024 * 1024
+};
+
+struct base {
+	struct apply *a;
+	struct plan_writer *w;
+	int64_t begin;
+	uint64_t kept;
+	struct buf text;
+};
+
+static int note(void *arg, const struct change *c, struct err *e)
+{
+	struct base *b = arg;
+	struct plan_rec r = { .kind = PLAN_BASE,
+			      .layer = (uint32_t)c->layer,
+			      .rel = c->rel };
+	struct ident up;
+	uint64_t digest;
+
+	if (!c->before.st_mode || S_ISDIR(c->before.st_mode))
+		return 0;
+	if (apply_look(b->a, r.layer, c->rel, &r.before, &up, e) < 0)
+		return -1;
+	/* Changed while the command ran: this is not what it saw. */
+	if (!r.before.mode || r.before.ctime >= b->begin)
+		return 0;
+	buf_reset(&b->text);
+	if (S_ISREG(r.before.mode) && r.before.size <= DIGEST_MAX &&
+	    apply_digest(b->a, r.layer, c->rel, &digest, &b->text,
+			 b->kept < TEXT_TOTAL ? TEXT_MAX : 0)) {
+		r.xbefore = (const char *)&digest;
+		r.nxbefore = sizeof(digest);
+		r.xafter = buf_str(&b->text);
+		r.nxafter = (uint32_t)b->text.len;
+		b->kept += b->text.len;
+	}
+	return plan_add(b->w, &r, e);
+}
+
+int txn_note_base(struct txn *t, struct err *e)
+{
+	AUTO_CLOSE int dir = open(t->rec.dir,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_FREE struct change_layer *layers = NULL;
+	struct base b = { .begin = t->rec.begin_ns };
+	size_t n;
+	int r;
+
+	if (dir < 0)
+		return err_sys(e, errno, "cannot open %s", t->rec.dir);
+	unlinkat(dir, "base.new", 0);
+	layers = txn_layers(&t->rec, &n);
+	r = apply_open(layers, n, &b.a, e);
+	if (r == 0)
+		r = plan_create(dir, "base.new", &b.w, e);
+	if (r == 0) {
+		r = change_walk(layers, n, note, &b, e);
+		if (r == 0)
+			r = plan_finish_lazily(b.w, e);
+		else
+			plan_abandon(b.w);
+	}
+	if (r == 0 &&
+	    (FAULT_AT("base.rename") || renameat(dir, "base.new", dir, "base") < 0))
+		r = err_sys(e, errno, "cannot keep the base");
+	buf_free(&b.text);
+	apply_close(b.a);
+	return r;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/commit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "txn/draft.h"
+#include "txn/operate.h"
+#include "txn/parts.h"
+
+static int new_plan_name(char name[32], struct err *e)
+{
+	uint64_t salt;
+
+	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+		return err_sys(e, errno, "no random numbers");
+	snprintf(name, 32, "plan-%016llx", (unsigned long long)salt);
+	return 0;
+}
+
+static int refuse(const struct commit_wish *w, const struct txn *t,
+		  const struct commit_result *res, struct err *e)
+{
+	long long id = (long long)t->rec.id;
+
+	if (res->conflicts.n) {
+		err_set(e, ERR_CONFLICT,
+			"%llu %s changed on the host since t%lld began; nothing was committed",
+			(unsigned long long)(res->conflicts.n + res->conflicts.more),
+			res->conflicts.n == 1 ? "path has" : "paths have", id);
+		return err_hint(
+			e,
+			"decide with stet commit t%lld --ours PATH, --theirs PATH or "
+			"--merge; look with stet diff t%lld --conflicts",
+			id, id);
+	}
+	if (res->risks.n && !w->accept_risky && !w->dry_run) {
+		err_set(e, ERR_DENIED, "%llu %s a look first; nothing was committed",
+			(unsigned long long)(res->risks.n + res->risks.more),
+			res->risks.n == 1 ? "change deserves" : "changes deserve");
+		return err_hint(e,
+				"stet diff t%lld, then stet commit t%lld --accept-risky",
+				id, id);
+	}
+	return 0;
+}
+
+static int stage_step(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct operation *o = arg;
+
+	return apply_stage(o->apply, r, &o->objects, e);
+}
+
+static int begin_op(struct home *h, struct txn *t, const struct commit_wish *w,
+		    const char *plan, struct commit_result *res, struct operation *o,
+		    struct err *e)
+{
+	o->op = (struct op_record){ .txn = t->rec.id,
+				    .kind = OP_COMMIT,
+				    .state = OP_APPLYING,
+				    .plan = xstrdup(plan),
+				    .changes = res->changes,
+				    .before = t->rec.state,
+				    .after = res->left ? TXN_FROZEN : TXN_COMMITTED,
+				    .begun_ns = operate_now(),
+				    .message = w->message ? xstrdup(w->message) : NULL };
+	if (journal_op_add(h->journal, &o->op, TXN_COMMITTING, JOURNAL_SYNC, e) < 0)
+		return -1;
+	t->rec.state = TXN_COMMITTING;
+	return 0;
+}
+
+/* From a finished plan to a finished commit. */
+static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
+		     const char *plan, struct commit_result *res, struct operation *o,
+		     struct err *e)
+{
+	if (plan_open(o->dir, plan, &o->plan, e) < 0)
+		return -1;
+	o->progress = w->progress;
+	o->progress_arg = w->progress_arg;
+	if (plan_each(o->plan, false, stage_step, o, e) < 0 ||
+	    operate_sync_staged(o, e) < 0 || begin_op(h, t, w, plan, res, o, e) < 0) {
+		unlinkat(o->dir, plan, 0);
+		return -1;
+	}
+	if (operate(h, t, o, e) < 0) {
+		if (e->kind == ERR_CONFLICT)
+			path_notes_add(&res->conflicts, o->where, e->msg);
+		return -1;
+	}
+	res->op = o->op.id;
+	return 0;
+}
+
+int txn_pending(struct home *h, struct txn *t, struct err *e)
+{
+	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE) {
+		err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
+			txn_look_name(txn_look(&t->rec)));
+		if (t->rec.state == TXN_ROLLED_BACK || t->rec.state == TXN_COMMITTED)
+			err_hint(e, "stet undo t%lld takes that back",
+				 (long long)t->rec.id);
+		return -1;
+	}
+	if (txn_own(t, e) < 0 || txn_check(&t->rec, e) < 0)
+		return -1;
+	/* The one who ran it was killed: what it left is pending like any other. */
+	if (t->rec.state == TXN_ACTIVE &&
+	    txn_end(h, t, t->rec.exit_status, "interrupted", e) < 0)
+		return -1;
+	return 0;
+}
+
+int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
+	       struct commit_result *res, struct err *e)
+{
+	AUTO_CLOSE int guard = -1;
+	struct operation o;
+	char name[32];
+	int r;
+
+	*res = (struct commit_result){ 0 };
+	if (txn_pending(h, t, e) < 0 || new_plan_name(name, e) < 0)
+		return -1;
+	guard = operate_guard(h, true, e);
+	if (guard < 0 || operate_open(t, true, &o, e) < 0)
+		return -1;
+	r = draft_make(h, t, w, o.apply, o.layers, o.nlayers, o.dir, name, res, e);
+	if (r == 0)
+		r = refuse(w, t, res, e);
+	if (r < 0 || w->dry_run || res->conflicts.n || !res->changes)
+		unlinkat(o.dir, name, 0);
+	else
+		r = carry_out(h, t, w, name, res, &o, e);
+	operate_close(&o);
+	return r;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_COMMIT_H
+#define STET_TXN_COMMIT_H
+
+#include "txn/txn.h"
+
+/*
+ * Commit, undo, redo, recovery.
+ *
+ * Promises (in addition to the invariants of txn.h):
+ *  5. COMMITTING and UNDOING are entered only when the complete change list is durable and
+ *     the data is durable; from there recovery goes forward, or, at a conflict, back:
+ *     the tree is the old one or the new one.
+ *  6. A change list is never edited once it is finished.
+ *  7. After a commit the transaction holds what it replaced: undo is the same steps, backwards.
+ */
+
+/* A path and what is to be said about it. */
+struct path_note {
+	char *path;
+	char *what;
+};
+struct path_notes {
+	struct path_note *v;
+	size_t n;
+	uint64_t more; /* not kept */
+};
+void path_notes_free(struct path_notes *n);
+
+typedef void commit_progress(void *arg, uint64_t done, uint64_t total);
+
+struct commit_wish {
+	/* Absolute paths (with what is below them) or glob patterns; NULL: everything. */
+	const char *const *paths;
+	/* Conflicting paths decided by the user; same form; NULL: none. */
+	const char *const *ours, *const *theirs;
+	bool merge;	   /* merge text where both sides changed it */
+	bool accept_risky; /* what deserves a look has had it */
+	bool dry_run;
+	const char *message; /* or NULL */
+	commit_progress *progress;
+	void *progress_arg;
+};
+
+struct commit_result {
+	int64_t op; /* 0: nothing was done */
+	uint64_t changes, added, modified, deleted, bytes;
+	uint64_t merged;
+	bool left; /* something of the transaction is still pending */
+	struct path_notes conflicts, risks;
+};
+void commit_result_free(struct commit_result *r);
+
+/*
+ * PENDING -> COMMITTED (or PENDING, if paths were chosen and others are left).
+ * ERR_CONFLICT with r->conflicts, ERR_DENIED with r->risks: nothing was changed.
+ */
+int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
+	       struct commit_result *r, struct err *e);
+
+/*
+ * Takes back an operation of @t: @op, or 0 for the newest that is not undone. With @paths
+ * only these (of a commit). ERR_CONFLICT with r->conflicts if the host has changed since.
+ */
+int txn_undo(struct home *h, struct txn *t, int64_t op, const struct commit_wish *w,
+	     struct commit_result *r, struct err *e);
+
+/* Does again what was undone last. */
+int txn_redo(struct home *h, struct txn *t, const struct commit_wish *w,
+	     struct commit_result *r, struct err *e);
+
+/* Finishes or reverses whatever a crash left. *n: how many operations that were. */
+int txn_recover(struct home *h, unsigned *n, struct err *e);
+/* The same if there is anything; a single query if there is not. For every verb. */
+int txn_recover_if_needed(struct home *h, struct err *e);
+
+/* Notes what the host has at the changed paths; see base.c. */
+int txn_note_base(struct txn *t, struct err *e);
+
+/* Journal against store against host: calls @fn for everything that is not as it should be. */
+typedef void check_fn(void *arg, const char *what);
+int txn_verify(struct home *h, check_fn *fn, void *arg, unsigned *checked, struct err *e);
+
+#endif

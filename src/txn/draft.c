@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/draft.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "change/risk.h"
+#include "sys/fs.h"
+#include "sys/mountinfo.h"
+#include "txn/known.h"
+
+enum { NOTES_MAX = 1000 };
+
+/* A new name for an inode of the upper that has several: decided when all are known. */
+struct twin {
+	uint32_t layer;
+	uint64_t ino;
+	char *rel;
+	struct ident after;
+};
+
+struct twins {
+	struct twin *v;
+	size_t n;
+};
+
+struct draft {
+	const struct txn *t;
+	const struct commit_wish *w;
+	struct apply *a;
+	const struct change_layer *layers;
+	struct plan_writer *plan;
+	struct known *known;
+	struct commit_result *res;
+	struct twins
+		anchors;    /* names whose host inode stays: others can be linked to it */
+	struct twins added; /* new names of inodes with several */
+	/* Directories, in the order met; their attributes come last, deepest first. */
+	struct plan_rec *dirs;
+	size_t ndirs;
+	struct buf made; /* the last directory that a chosen path needed */
+	struct buf xb, xa;
+};
+
+void path_notes_add(struct path_notes *n, const char *path, const char *what)
+{
+	if (n->n == NOTES_MAX) {
+		n->more++;
+		return;
+	}
+	if ((n->n & (n->n - 1)) == 0)
+		n->v = xrealloc(n->v, (n->n ? 2 * n->n : 8) * sizeof(*n->v));
+	n->v[n->n++] = (struct path_note){ xstrdup(path), xstrdup(what) };
+}
+
+void path_notes_free(struct path_notes *n)
+{
+	for (size_t i = 0; i < n->n; i++) {
+		free(n->v[i].path);
+		free(n->v[i].what);
+	}
+	free(n->v);
+	*n = (struct path_notes){ 0 };
+}
+
+void commit_result_free(struct commit_result *r)
+{
+	path_notes_free(&r->conflicts);
+	path_notes_free(&r->risks);
+}
+
+bool draft_chosen(const char *const *list, const char *path)
+{
+	for (; list && *list; list++)
+		if (path_within(path, *list) ||
+		    (strpbrk(*list, "*?[") &&
+		     fnmatch(*list, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0))
+			return true;
+	return false;
+}
+
+static void twins_add(struct twins *t, uint32_t layer, const struct ident *id,
+		      const char *rel)
+{
+	if ((t->n & (t->n - 1)) == 0)
+		t->v = xrealloc(t->v, (t->n ? 2 * t->n : 8) * sizeof(*t->v));
+	t->v[t->n++] = (struct twin){ layer, id->ino, xstrdup(rel), *id };
+}
+
+static const struct twin *twins_find(const struct twins *t, uint32_t layer, uint64_t ino)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->v[i].ino == ino && t->v[i].layer == layer)
+			return &t->v[i];
+	return NULL;
+}
+
+static void twins_free(struct twins *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i].rel);
+	free(t->v);
+}
+
+/* --- conflicts and risks --- */
+
+static bool is_ours(const struct draft *d, const char *path)
+{
+	return draft_chosen(d->w->ours, path);
+}
+
+static void conflict(struct draft *d, const struct change *c, const char *what)
+{
+	path_notes_add(&d->res->conflicts, c->path, what);
+}
+
+static const char *our_side(const struct change *c)
+{
+	return c->kind == CHANGE_DELETE ? "deleted here"
+	       : c->kind == CHANGE_ADD	? "made here"
+					: "changed here";
+}
+
+/*
+ * Has somebody else changed the host's object since the transaction saw it? By what we
+ * know of it; else by its ctime, against the coarse clock with which the kernel stamps.
+ */
+static bool host_changed(struct draft *d, const struct change *c,
+			 const struct ident *host)
+{
+	enum known_verdict v = known_look(d->known, d->a, (uint32_t)c->layer, c->rel,
+					  host);
+
+	if (v != KNOWN_NOTHING)
+		return v == KNOWN_OTHER;
+	return host->mode && host->ctime >= d->t->rec.begin_ns;
+}
+
+static void check_conflict(struct draft *d, const struct change *c,
+			   const struct ident *host)
+{
+	char what[96];
+
+	if (is_ours(d, c->path))
+		return;
+	if (host->mode && host_changed(d, c, host)) {
+		snprintf(what, sizeof(what), "%s, changed on the host", our_side(c));
+		conflict(d, c, what);
+	}
+	if (!host->mode && c->kind == CHANGE_ADD &&
+	    host_changed(d, c, host)) /* it was there when the command ended */
+		conflict(d, c, "changed here, deleted on the host");
+	/* A directory that the command merged with the host's, which has none any more. */
+	if (c->kind == CHANGE_ADD && S_ISDIR(c->after.st_mode) && !c->was_hidden &&
+	    apply_is_copy(d->a, (uint32_t)c->layer, c->rel))
+		conflict(d, c, "changed here, deleted on the host");
+}
+
+static void check_risk(struct draft *d, const struct change *c)
+{
+	AUTO_BUF struct buf target = BUF_INIT;
+	const char *why;
+
+	if (S_ISLNK(c->after.st_mode)) {
+		AUTO_FREE char *up = xasprintf("%s/%s", d->layers[c->layer].upper,
+					       c->rel);
+		char link[4096];
+		ssize_t n = readlink(up, link, sizeof(link) - 1);
+
+		if (n > 0)
+			buf_add(&target, link, (size_t)n);
+	}
+	why = risk_of(c, target.len ? buf_str(&target) : NULL, d->t->rec.workspace);
+	if (why)
+		path_notes_add(&d->res->risks, c->path, why);
+}
+
+static void count(struct draft *d, const struct change *c)
+{
+	if (c->kind == CHANGE_MODIFY && !(c->what & ~(unsigned)CHANGE_TIMES))
+		return;
+	if (c->kind == CHANGE_ADD)
+		d->res->added++;
+	else if (c->kind == CHANGE_DELETE)
+		d->res->deleted++;
+	else
+		d->res->modified++;
+	if (c->kind != CHANGE_DELETE && S_ISREG(c->after.st_mode))
+		d->res->bytes += (uint64_t)c->after.st_size;
+}
+
+/* --- steps --- */
+
+static int add(struct draft *d, struct plan_rec *r, struct err *e)
+{
+	/* A group that the sandbox could not keep is put right first: the plan then names
+	 * the object as it will be. */
+	if ((r->kind == PLAN_REPLACE || r->kind == PLAN_CREATE) &&
+	    apply_regroup(d->a, r, e) < 0)
+		return -1;
+	if (d->w->paths)
+		r->flags |= PLAN_PARK;
+	if (plan_add(d->plan, r, e) < 0)
+		return -1;
+	d->res->changes++;
+	return 0;
+}
+
+static int pack_xattrs(struct draft *d, const struct change *c, struct plan_rec *r,
+		       struct err *e)
+{
+	buf_reset(&d->xb);
+	buf_reset(&d->xa);
+	if (apply_pack(d->a, r->layer, c->rel, true, &d->xb, e) < 0 ||
+	    apply_pack(d->a, r->layer, c->rel, false, &d->xa, e) < 0)
+		return -1;
+	r->flags |= PLAN_XATTR;
+	r->xbefore = buf_str(&d->xb);
+	r->nxbefore = (uint32_t)d->xb.len;
+	r->xafter = buf_str(&d->xa);
+	r->nxafter = (uint32_t)d->xa.len;
+	return 0;
+}
+
+static int later(struct draft *d, const struct change *c, const struct plan_rec *r,
+		 struct err *e)
+{
+	struct plan_rec *k;
+
+	(void)e;
+	if ((d->ndirs & (d->ndirs - 1)) == 0)
+		d->dirs = xrealloc(d->dirs,
+				   (d->ndirs ? 2 * d->ndirs : 16) * sizeof(*d->dirs));
+	k = &d->dirs[d->ndirs++];
+	*k = *r;
+	k->kind = PLAN_DIR;
+	k->rel = xstrdup(c->rel);
+	k->link = NULL;
+	if (r->nxbefore || r->nxafter) {
+		char *copy = xmalloc((size_t)r->nxbefore + r->nxafter + 1);
+
+		memcpy(copy, r->xbefore, r->nxbefore);
+		memcpy(copy + r->nxbefore, r->xafter, r->nxafter);
+		k->xbefore = copy;
+		k->xafter = copy + r->nxbefore;
+	} else {
+		k->xbefore = k->xafter = NULL;
+	}
+	return 0;
+}
+
+static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
+		    struct err *e)
+{
+	if (c->what & CHANGE_XATTR && pack_xattrs(d, c, r, e) < 0)
+		return -1;
+	if (S_ISDIR(r->after.mode)) /* its times change with what lies in it */
+		return c->what || r->before.mtime != r->after.mtime ? later(d, c, r, e)
+								    : 0;
+	if (!(c->what & CHANGE_CONTENT)) {
+		r->kind = PLAN_META;
+		if (r->after.nlink > 1)
+			twins_add(&d->anchors, r->layer, &r->after, c->rel);
+		return c->what ? add(d, r, e) : 0;
+	}
+	r->flags &= ~(unsigned)PLAN_XATTR;
+	r->nxbefore = r->nxafter = 0;
+	r->kind = PLAN_REPLACE;
+	return add(d, r, e);
+}
+
+/* Directories above a chosen path that the host does not have yet. */
+static int need_parents(struct draft *d, const struct change *c, struct err *e)
+{
+	AUTO_FREE char *rel = xstrdup(c->rel);
+
+	for (char *s = strchr(rel, '/'); s; s = strchr(s + 1, '/')) {
+		struct plan_rec r = { .kind = PLAN_MKDIR,
+				      .layer = (uint32_t)c->layer,
+				      .rel = rel,
+				      .flags = PLAN_IS_DIR };
+		struct change dir = *c;
+
+		*s = '\0';
+		if (strncmp(buf_str(&d->made), rel, strlen(rel)) == 0 &&
+		    (d->made.len == strlen(rel) ||
+		     buf_str(&d->made)[strlen(rel)] == '/')) {
+			*s = '/';
+			continue;
+		}
+		if (apply_look(d->a, r.layer, rel, &r.before, &r.after, e) < 0)
+			return -1;
+		dir.rel = rel;
+		if (!r.before.mode) {
+			if (add(d, &r, e) < 0 || later(d, &dir, &r, e) < 0)
+				return -1;
+			buf_reset(&d->made);
+			buf_adds(&d->made, rel);
+		}
+		*s = '/';
+	}
+	return 0;
+}
+
+static int created(struct draft *d, const struct change *c, struct plan_rec *r,
+		   struct err *e)
+{
+	if (d->w->paths && need_parents(d, c, e) < 0)
+		return -1;
+	r->kind = r->before.mode ? PLAN_REPLACE : PLAN_CREATE;
+	if (S_ISREG(r->after.mode) && r->after.nlink > 1 && r->kind == PLAN_CREATE) {
+		twins_add(&d->added, r->layer, &r->after, c->rel);
+		return 0;
+	}
+	return add(d, r, e);
+}
+
+/* Is it part of something bigger that is moved as a whole? */
+static bool part_of_whole(const struct draft *d, const struct change *c)
+{
+	AUTO_FREE char *path = NULL;
+	char *slash;
+
+	if (!c->implied)
+		return false;
+	if (!d->w->paths)
+		return true;
+	path = xstrdup(c->path);
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	return draft_chosen(d->w->paths, path);
+}
+
+static int on_change(void *arg, const struct change *c, struct err *e)
+{
+	struct draft *d = arg;
+	struct plan_rec r = { .layer = (uint32_t)c->layer, .rel = c->rel };
+	bool visible = c->kind != CHANGE_MODIFY || c->what & ~(unsigned)CHANGE_TIMES;
+
+	/* What the store itself holds under its hidden name is nobody's change. */
+	if (c->was_hidden && path_within(c->path, d->t->rec.dir))
+		return 0;
+	if (d->w->paths && !draft_chosen(d->w->paths, c->path)) {
+		d->res->left = d->res->left || visible;
+		return 0;
+	}
+	if (draft_chosen(d->w->theirs, c->path))
+		return 0;
+	if (apply_look(d->a, r.layer, c->rel, &r.before, &r.after, e) < 0)
+		return -1;
+	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(r.after.mode)) {
+		if (r.after.nlink > 1)
+			twins_add(&d->anchors, r.layer, &r.after, c->rel);
+		return 0;
+	}
+	if (c->was_hidden && c->kind == CHANGE_DELETE)
+		return 0;
+	if (!(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode)))
+		check_conflict(d, c, &r.before);
+	check_risk(d, c);
+	count(d, c);
+	if (is_ours(d, c->path))
+		r.flags |= PLAN_FORCE;
+	if (S_ISDIR(r.after.mode) || (c->kind == CHANGE_DELETE && S_ISDIR(r.before.mode)))
+		r.flags |= PLAN_IS_DIR;
+	if (part_of_whole(d, c))
+		return 0;
+	if (c->kind == CHANGE_MODIFY)
+		return modified(d, c, &r, e);
+	if (c->kind == CHANGE_DELETE) {
+		r.kind = PLAN_DELETE;
+		r.after = (struct ident){ 0 };
+		return r.before.mode ? add(d, &r, e) : 0;
+	}
+	return created(d, c, &r, e);
+}
+
+/* New names: of a host inode that stays, a link to it; else the staged inode moves there. */
+static int add_twins(struct draft *d, struct err *e)
+{
+	for (size_t i = 0; i < d->added.n; i++) {
+		const struct twin *t = &d->added.v[i];
+		const struct twin *anchor = twins_find(&d->anchors, t->layer, t->ino);
+		struct plan_rec r = { .kind = anchor ? PLAN_LINK : PLAN_CREATE,
+				      .layer = t->layer,
+				      .rel = t->rel,
+				      .link = anchor ? anchor->rel : NULL,
+				      .after = t->after };
+
+		if (add(d, &r, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Deepest first: met before what lies in them, so backwards. */
+static int add_dirs(struct draft *d, struct err *e)
+{
+	for (size_t i = d->ndirs; i > 0; i--)
+		if (add(d, &d->dirs[i - 1], e) < 0)
+			return -1;
+	return 0;
+}
+
+static void draft_free(struct draft *d)
+{
+	for (size_t i = 0; i < d->ndirs; i++) {
+		free((char *)(uintptr_t)d->dirs[i].rel);
+		free((char *)(uintptr_t)d->dirs[i].xbefore);
+	}
+	free(d->dirs);
+	twins_free(&d->anchors);
+	twins_free(&d->added);
+	buf_free(&d->made);
+	buf_free(&d->xb);
+	buf_free(&d->xa);
+	known_close(d->known);
+}
+
+int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
+	       struct apply *a, const struct change_layer *layers, size_t n, int dirfd,
+	       const char *name, struct commit_result *res, struct err *e)
+{
+	struct draft d = { .t = t, .w = w, .a = a, .layers = layers, .res = res };
+	uint64_t steps;
+	int r;
+
+	if (known_open(h, t, &d.known, e) < 0)
+		return -1;
+	r = plan_create(dirfd, name, &d.plan, e);
+	if (r == 0)
+		r = change_walk(layers, n, on_change, &d, e);
+	if (r == 0)
+		r = add_twins(&d, e);
+	if (r == 0)
+		r = add_dirs(&d, e);
+	if (d.plan && (r < 0 || res->conflicts.n || w->dry_run)) {
+		plan_abandon(d.plan);
+		d.plan = NULL;
+	}
+	if (d.plan && r == 0)
+		r = plan_finish(d.plan, &steps, e);
+	draft_free(&d);
+	return r;
+}

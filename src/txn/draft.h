@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_DRAFT_H
+#define STET_TXN_DRAFT_H
+
+#include "change/apply.h"
+#include "txn/commit.h"
+
+/* Private to the room: making a change list out of what differs. */
+
+/*
+ * Writes the file @name (a plan) in the transaction's directory @dirfd: the steps that make
+ * the host what the transaction is, at the paths of @w, and fills in @res: conflicts,
+ * risks, totals. Touches nothing else. The plan is finished and durable if there was no
+ * conflict; otherwise (and in a dry run) it is deleted again.
+ */
+int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
+	       struct apply *a, const struct change_layer *layers, size_t n, int dirfd,
+	       const char *name, struct commit_result *res, struct err *e);
+
+/* Is @path one of @list, below one of it, or matched by a pattern in it? */
+bool draft_chosen(const char *const *list, const char *path);
+
+void path_notes_add(struct path_notes *n, const char *path, const char *what);
+
+#endif

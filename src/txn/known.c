@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/known.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "txn/parts.h"
+
+struct entry {
+	uint64_t key; /* of layer and path; 0: free */
+	struct ident id;
+	uint64_t digest;
+	bool has_digest;
+};
+
+struct known {
+	int dir; /* the transaction's */
+	struct entry *v;
+	size_t n, cap; /* cap: a power of two */
+};
+
+static uint64_t key_of(uint32_t layer, const char *rel)
+{
+	uint64_t k = XXH64(rel, strlen(rel), layer);
+
+	return k ? k : 1;
+}
+
+static struct entry *slot(const struct known *k, uint64_t key)
+{
+	size_t i = key & (k->cap - 1);
+
+	while (k->v[i].key && k->v[i].key != key)
+		i = (i + 1) & (k->cap - 1);
+	return &k->v[i];
+}
+
+static void grow(struct known *k)
+{
+	struct known old = *k;
+
+	k->cap = old.cap ? 2 * old.cap : 256;
+	k->v = xcalloc(k->cap, sizeof(*k->v));
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.v[i].key)
+			*slot(k, old.v[i].key) = old.v[i];
+	free(old.v);
+}
+
+/* The first one told wins: newest operations come first, the base last. */
+static void tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id,
+		 const uint64_t *digest)
+{
+	uint64_t key = key_of(layer, rel);
+	struct entry *s;
+
+	if (2 * (k->n + 1) > k->cap)
+		grow(k);
+	s = slot(k, key);
+	if (s->key)
+		return;
+	*s = (struct entry){ .key = key, .id = *id, .has_digest = digest };
+	if (digest)
+		s->digest = *digest;
+	k->n++;
+}
+
+struct reading {
+	struct known *k;
+	bool undone;
+};
+
+static int read_step(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct reading *rd = arg;
+	struct ident id = rd->undone ? r->before : r->after;
+	uint64_t digest;
+
+	(void)e;
+	switch (r->kind) {
+	case PLAN_BASE:
+		if (r->nxbefore >= sizeof(digest)) {
+			memcpy(&digest, r->xbefore, sizeof(digest));
+			tell(rd->k, r->layer, r->rel, &r->before, &digest);
+		} else {
+			tell(rd->k, r->layer, r->rel, &r->before, NULL);
+		}
+		break;
+	case PLAN_META:
+		/* The host's own inode, with other attributes. */
+		id.dev = r->before.dev;
+		id.ino = r->before.ino;
+		id.btime = r->before.btime;
+		tell(rd->k, r->layer, r->rel, &id, NULL);
+		break;
+	case PLAN_DELETE:
+		if (rd->undone)
+			tell(rd->k, r->layer, r->rel, &r->before, NULL);
+		break;
+	case PLAN_REPLACE:
+	case PLAN_CREATE:
+		if (id.mode)
+			tell(rd->k, r->layer, r->rel, &id, NULL);
+		break;
+	case PLAN_LINK:
+	case PLAN_MKDIR:
+	case PLAN_DIR:
+		break;
+	}
+	return 0;
+}
+
+static int read_plan(struct known *k, const char *name, bool undone, struct err *e)
+{
+	struct reading rd = { k, undone };
+	struct plan *p;
+	int r;
+
+	if (plan_open(k->dir, name, &p, e) < 0)
+		return -1;
+	r = plan_each(p, false, read_step, &rd, e);
+	plan_close(p);
+	return r;
+}
+
+static int read_op(void *arg, struct op_record *r, struct err *e)
+{
+	struct known *k = arg;
+
+	if (r->kind != OP_COMMIT || r->state != OP_DONE || !r->plan)
+		return 0;
+	return read_plan(k, r->plan, r->undone != 0, e);
+}
+
+int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e)
+{
+	struct known *k = xcalloc(1, sizeof(*k));
+	int r;
+
+	k->dir = open(t->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	r = k->dir < 0 ? err_sys(e, errno, "cannot open %s", t->rec.dir) : 0;
+	if (r == 0)
+		r = journal_op_each(h->journal, t->rec.id, read_op, k, e);
+	if (r == 0 && faccessat(k->dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		r = read_plan(k, "base", false, e);
+	if (r < 0) {
+		known_close(k);
+		return -1;
+	}
+	*out = k;
+	return 0;
+}
+
+void known_close(struct known *k)
+{
+	if (!k)
+		return;
+	cleanup_close(&k->dir);
+	free(k->v);
+	free(k);
+}
+
+enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
+			      const char *rel, const struct ident *host)
+{
+	const struct entry *s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
+	uint64_t digest;
+
+	if (!s || !s->key)
+		return KNOWN_NOTHING;
+	if (ident_same(&s->id, host))
+		return KNOWN_SAME;
+	if (s->has_digest && S_ISREG(host->mode) && s->id.mode == host->mode &&
+	    s->id.uid == host->uid && s->id.gid == host->gid &&
+	    s->id.size == host->size && apply_digest(a, layer, rel, &digest, NULL, 0) &&
+	    digest == s->digest)
+		return KNOWN_SAME;
+	return KNOWN_OTHER;
+}
+
+struct wanted {
+	uint32_t layer;
+	const char *rel;
+	struct buf *out;
+	bool found;
+};
+
+static int find_content(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct wanted *w = arg;
+
+	(void)e;
+	if (r->kind != PLAN_BASE || r->layer != w->layer || strcmp(r->rel, w->rel) != 0)
+		return 0;
+	/* A digest first, then the content; a file that is empty has both but no bytes. */
+	if (r->nxbefore >= sizeof(uint64_t) && (r->nxafter || !r->before.size)) {
+		buf_add(w->out, r->xafter, r->nxafter);
+		w->found = true;
+	}
+	return 1;
+}
+
+bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf *out)
+{
+	struct wanted w = { layer, rel, out, false };
+	struct plan *p;
+	struct err e;
+
+	if (plan_open(k->dir, "base", &p, &e) < 0)
+		return false;
+	plan_each(p, false, find_content, &w, &e);
+	plan_close(p);
+	return w.found;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_OPERATE_H
+#define STET_TXN_OPERATE_H
+
+#include "change/apply.h"
+#include "txn/commit.h"
+
+/* Private to the room: carrying out a change list, in either direction. */
+
+struct operation {
+	struct op_record op;
+	int dir; /* the transaction's directory */
+	struct change_layer *layers;
+	size_t nlayers;
+	struct apply *apply;
+	struct plan *plan;
+	uint64_t objects; /* files and directories concerned, as far as known */
+	char where[512];  /* the path at which a conflict was met */
+	commit_progress *progress;
+	void *progress_arg;
+	uint64_t done;
+};
+
+/* One commit at a time for each user. @wait: until the other is done; else ERR_STATE. fd, or
+ * -1. */
+int operate_guard(struct home *h, bool wait, struct err *e);
+
+/* Opens layers and directory. @every: for drafting. */
+int operate_open(const struct txn *t, bool every, struct operation *o, struct err *e);
+void operate_close(struct operation *o);
+
+/* Makes the staged data durable: file by file if it is little, else the filesystem. */
+int operate_sync_staged(struct operation *o, struct err *e);
+
+/*
+ * From OP_APPLYING or OP_REVERSING to OP_DONE or OP_REVERSED. A commit or redo goes through the
+ * plan forwards, an undo backwards. Returns -1 with ERR_CONFLICT if it was reversed
+ * because of one; with another kind if it could not be finished either way: then the
+ * operation stays as it is in the journal and recovery goes on with it.
+ */
+int operate(struct home *h, struct txn *t, struct operation *o, struct err *e);
+
+int64_t operate_now(void);
+
+/* Makes sure that @t is pending and ours: FROZEN, locked, whole. */
+int txn_pending(struct home *h, struct txn *t, struct err *e);
+
+#endif

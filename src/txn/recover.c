@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "txn/operate.h"
+#include "txn/parts.h"
+
+static int pick_unfinished(void *arg, struct op_record *r, struct err *e)
+{
+	struct op_record *found = arg;
+
+	(void)e;
+	if (r->state != OP_APPLYING && r->state != OP_REVERSING)
+		return 0;
+	*found = *r;
+	*r = (struct op_record){ 0 };
+	return 1;
+}
+
+static int finish(struct home *h, struct txn *t, struct err *e)
+{
+	struct operation o;
+	struct err why = { 0 };
+	int r;
+
+	if (operate_open(t, false, &o, e) < 0)
+		return -1;
+	r = journal_op_each(h->journal, t->rec.id, pick_unfinished, &o.op, e);
+	if (r == 0 && !o.op.plan)
+		r = err_set(e, ERR_CORRUPT, "t%lld is %s, but no operation says why",
+			    (long long)t->rec.id, txn_state_name(t->rec.state));
+	if (r == 0)
+		r = plan_open(o.dir, o.op.plan, &o.plan, e);
+	/* How much there was to write is not known any more: the whole filesystem, then. */
+	o.objects = UINT64_MAX;
+	if (r == 0 && operate(h, t, &o, &why) < 0 && o.op.state != OP_REVERSED) {
+		*e = why;
+		r = -1;
+	}
+	operate_close(&o);
+	return r;
+}
+
+static int recover(struct home *h, unsigned *n, struct err *e)
+{
+	int64_t id = 0;
+	int r = 0;
+
+	*n = 0;
+	while (r == 0) {
+		struct txn t = { .lock = -1 };
+		struct err busy;
+
+		if (journal_txn_unfinished(h->journal, id, &id, e) < 0)
+			return -1;
+		if (!id)
+			break;
+		if (journal_txn_get(h->journal, id, &t.rec, e) < 0)
+			return -1;
+		if (txn_own(&t, &busy) == 0) {
+			r = finish(h, &t, e);
+			(*n)++;
+		}
+		txn_close(&t);
+	}
+	return r;
+}
+
+int txn_recover(struct home *h, unsigned *n, struct err *e)
+{
+	AUTO_CLOSE int guard = operate_guard(h, true, e);
+
+	return guard < 0 ? -1 : recover(h, n, e);
+}
+
+int txn_recover_if_needed(struct home *h, struct err *e)
+{
+	AUTO_CLOSE int guard = -1;
+	int64_t id;
+	unsigned n;
+
+	if (journal_txn_unfinished(h->journal, 0, &id, e) < 0)
+		return -1;
+	if (!id)
+		return 0;
+	/* Whoever holds it is at work on it, and alive. */
+	guard = operate_guard(h, false, e);
+	if (guard < 0)
+		return e->kind == ERR_STATE ? 0 : -1;
+	return recover(h, &n, e);
+}
