@@ -46,13 +46,13 @@ BAD = [
     (["run", "--name", "", "true"], 125, r"--name: not a name for a transaction; use .*"),
     (["run", "--name", "t7", "true"], 125, r"--name 't7' would be taken for a number; .*"),
     (["run", "--name", "7", "true"], 125, r"--name '7' would be taken for a number; .*"),
-    (["run", "--workspace", "/no/such", "true"], 125,
-     r"workspace: /no/such: No such file or directory.*"),
+    (["run", "--workspace", "no-such", "true"], 125,
+     r"workspace: no-such: No such file or directory.*"),
     (["run", "--workspace", "/etc/passwd", "true"], 125,
      r"workspace /etc/passwd: not a directory; .*"),
     (["run", "--workspace", "", "true"], 125, r"workspace: empty path.*"),
-    (["run", "--hide", "/no/such", "true"], 125,
-     r"--hide: /no/such: No such file or directory.*"),
+    (["run", "--hide", "no-such", "true"], 125,
+     r"--hide: no-such: No such file or directory.*"),
     (["run", "--read-only", "", "true"], 125, r"--read-only: empty path.*"),
     (["status"], 1, r"no transaction in .*; .*stet run -- COMMAND.*"),
     (["status", "t99"], 1, r"there is no transaction 99; see: stet list"),
@@ -87,7 +87,7 @@ def test_errors_as_json(stet, work, words, status, kind):
     assert o["error"]["kind"] == kind and o["error"]["message"] and o["error"]["errno"] is None
 
 
-@pytest.mark.parametrize("words", [["--nope", "true"], ["--workspace", "/no/such", "true"], []])
+@pytest.mark.parametrize("words", [["--nope", "true"], ["--workspace", "no-such", "true"], []])
 def test_errors_of_run_as_json(stet, work, words):
     """Standard output is the command's, even if there was none."""
     r = stet("run", "--json", *words, cwd=work).ok(125)

@@ -236,10 +236,8 @@ def test_question_at_the_end(stet, work):
     """Diff, then keep; the choices are named."""
     c = spawn(stet, [stet.path, "run", "--", "bash", "-c", "echo new > f"], work,
               env={"PAGER": "cat", "STET_PAGER": "cat"})
-    c.expect("(?i)commit")
-    c.expect("(?i)diff")
-    c.expect("(?i)keep")
-    c.expect("(?i)roll")
+    for choice in (r"\[c\]ommit", r"\[d\]iff", r"\[k\]eep", r"\[r\]oll back"):
+        c.expect(choice)
     c.sendline("d")
     c.expect(r"\+new")
     c.sendline("c")
@@ -253,7 +251,7 @@ def test_question_at_the_end(stet, work):
 
 def test_question_roll_back(stet, work):
     c = spawn(stet, [stet.path, "run", "--", "bash", "-c", "echo new > f"], work)
-    c.expect("(?i)roll")
+    c.expect(r"\[r\]oll back")
     c.sendline("r")
     c.expect(pexpect.EOF)
     c.close()
