@@ -277,6 +277,7 @@ int build_view(const struct view *v, struct err *e)
 		if (do_step[v->steps[i].kind](&b, &v->steps[i], e) < 0)
 			return -1;
 	}
+	log_debug("all mounted");
 	r = mount_pivot(b.root);
 	close(b.root);
 	close(b.stage);

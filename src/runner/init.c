@@ -83,6 +83,7 @@ static int enter(struct init *in, struct err *e)
 	r = ns_new_keyring();
 	if (r < 0)
 		return err_sys(e, r, "cannot leave the session keyring");
+	log_debug("in the first namespaces");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, errno, "cannot make the mounts private");
 	return build_view(a->spec->view, e);
@@ -188,6 +189,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	listener = notify_install();
 	if (listener < 0)
 		give_up(sock, "cannot install the system call filter", listener);
+	log_debug("in the second namespaces, filter installed");
 	ctl_send(sock, &m, listener, 0);
 	close(listener);
 	await_go(sock);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "runner/ctl.h"
 #include "runner/init.h"
 #include "runner/relay.h"
@@ -114,6 +115,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	if (r >= 0)
 		r = relay_loop(relay, ctl[0], pidfd, spec->timeout_ms, &end, e);
 	relay_free(relay);
+	log_debug("the command has ended");
 	if (pid > 0) {
 		if (r < 0)
 			kill(pid, SIGKILL);
@@ -124,6 +126,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	cleanup_close(&ctl[1]);
 	if (r < 0)
 		return -1;
+	log_debug("nothing of it is left");
 	if (end.failed) {
 		*e = end.err;
 		return -1;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "snap/plan.h"
 #include "snap/store.h"
@@ -234,12 +235,14 @@ int view_make(const struct view_request *rq, struct view *v, struct err *e)
 			    .cwd = xstrdup(rq->cwd) };
 	if (rq->home && rq->home[0] == '/' && strcmp(rq->home, "/") != 0)
 		v->home = realpath(rq->home, NULL);
+	log_debug("looking at the mounts");
 	r = mountinfo_read(&p.mi);
 	if (r < 0)
 		r = err_sys(e, r, "cannot read the mount table");
 	else
 		r = make(&p, e);
 	mountinfo_free(&p.mi);
+	log_debug("view of %zu steps", v->nsteps);
 	if (r < 0)
 		view_free(v);
 	return r;

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
 #include "txn/parts.h"
@@ -167,8 +168,11 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 		record_layers(r, v);
 		record_effects(r, v);
 		record_hidden(r, v);
-		if (journal_txn_add(h->journal, r, JOURNAL_LAZY, e) == 0)
+		log_debug("layers made in %s", r->dir);
+		if (journal_txn_add(h->journal, r, JOURNAL_LAZY, e) == 0) {
+			log_debug("t%lld recorded", (long long)r->id);
 			return 0;
+		}
 	} else {
 		record_layers(r, &(struct view){ 0 });
 	}

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "txn/parts.h"
 
 /* Where the state lives by the environment; NULL if nothing says so. */
@@ -86,6 +87,7 @@ int home_open(struct home *h, struct err *e)
 		if (!h->dir)
 			return err_sys(e, errno, "state directory %s", dir);
 	}
+	log_debug("state in %s", h->dir);
 	if (check_dir(h->dir, e) < 0 || journal_open(h->dir, &h->journal, e) < 0) {
 		home_close(h);
 		return -1;
