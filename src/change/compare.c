@@ -23,16 +23,22 @@ void scratch_free(struct scratch *s)
 	*s = (struct scratch){ 0 };
 }
 
+/*
+ * Errors that only something else than a file gives: it took the file's place. Telling it
+ * by the error saves a stat for each file.
+ */
+static int gone(int r)
+{
+	return r == -ELOOP || r == -ENXIO || r == -ESPIPE || r == -EISDIR ? -ESTALE : r;
+}
+
 int compare_open(int dir, const char *name)
 {
 	AUTO_CLOSE int fd = fs_open_read(dir, name);
 	struct stat st;
 
-	if (fd < 0) {
-		int r = TAKE_FD(fd);
-
-		return r == -ELOOP || r == -ENXIO ? -ESTALE : r;
-	}
+	if (fd < 0)
+		return gone(TAKE_FD(fd));
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -134,14 +140,14 @@ int compare_content(const struct object *a, const struct object *b, struct scrat
 		return 0;
 	if (a->st->st_size == 0)
 		return 1;
-	fa = compare_open(a->dir, a->name);
+	fa = fs_open_read(a->dir, a->name);
 	if (fa < 0)
-		return TAKE_FD(fa);
-	fb = compare_open(b->dir, b->name);
+		return gone(TAKE_FD(fa));
+	fb = fs_open_read(b->dir, b->name);
 	if (fb < 0)
-		return TAKE_FD(fb);
-	return compare_files(fa, fb, a->st->st_size, is_sparse(a->st) && is_sparse(b->st),
-			     s);
+		return gone(TAKE_FD(fb));
+	return gone(compare_files(fa, fb, a->st->st_size,
+				  is_sparse(a->st) && is_sparse(b->st), s));
 }
 
 static bool is_escaped(const char *attr)
@@ -211,6 +217,11 @@ static bool listed(const struct buf *list, const char *attr)
 		if (list->len - at >= len && !memcmp(list->data + at, attr, len))
 			return true;
 	return false;
+}
+
+bool compare_listed(const struct scratch *s, const char *attr)
+{
+	return listed(&s->text[0], attr);
 }
 
 static void tell(compare_xattr_fn *fn, void *arg, char how, const char *attr)

@@ -49,6 +49,9 @@ typedef void compare_xattr_fn(void *arg, char how, const char *attr);
 int compare_xattrs(const struct object *upper, const struct object *host,
 		   struct scratch *s, compare_xattr_fn *fn, void *arg);
 
+/* Did the upper object last compared have this attribute (no link, compared without error)? */
+bool compare_listed(const struct scratch *s, const char *attr);
+
 /* Is the owner the same, as far as the sandbox could keep it? */
 bool compare_owner(const struct change_layer *l, const struct stat *upper,
 		   const struct stat *host);

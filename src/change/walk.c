@@ -22,6 +22,8 @@
  */
 #define OPEN_LEVELS 96
 
+#define OPAQUE "user.overlay.opaque"
+
 /* How often an object that changes under our eyes is looked at again. */
 #define TRIES 3
 
@@ -118,22 +120,16 @@ static void close_frame(struct frame *f)
 	f->up = f->host = -1;
 }
 
-static int identify(int fd, struct dir_id *id)
+static struct dir_id id_of(const struct stat *st)
 {
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	id->dev = st.st_dev;
-	id->ino = st.st_ino;
-	return 0;
+	return (struct dir_id){ st->st_dev, st->st_ino };
 }
 
 static bool same_dir(int fd, const struct dir_id *id)
 {
-	struct dir_id now;
+	struct stat st;
 
-	return identify(fd, &now) == 0 && now.dev == id->dev && now.ino == id->ino;
+	return fstat(fd, &st) == 0 && st.st_dev == id->dev && st.st_ino == id->ino;
 }
 
 /* The directory above @child, or by its path if there is no child on that side; it must be
@@ -194,7 +190,7 @@ static int push(struct walk *w, int up, int host, bool both, const struct entry 
 		struct err *e)
 {
 	struct frame *f;
-	int r = 0;
+	int r;
 
 	if (w->depth == w->cap) {
 		w->cap = w->cap ? w->cap * 2 : 16;
@@ -214,12 +210,9 @@ static int push(struct walk *w, int up, int host, bool both, const struct entry 
 		.hidden = en->is_hidden,
 		.matched = en->matched,
 	};
-	if (up >= 0)
-		r = identify(up, &f->up_id);
-	if (r == 0 && host >= 0)
-		r = identify(host, &f->host_id);
-	if (r == 0)
-		r = fs_names_read(up >= 0 ? up : host, &f->names);
+	f->up_id = id_of(&en->up);
+	f->host_id = id_of(&en->host);
+	r = fs_names_read(up >= 0 ? up : host, &f->names);
 	if (r == 0 && both)
 		r = fs_names_read(host, &f->host_names);
 	return r < 0 ? fail(w, r, e) : 0;
@@ -316,7 +309,7 @@ static bool is_opaque(int fd)
 {
 	char v[2];
 
-	return fgetxattr(fd, "user.overlay.opaque", v, sizeof(v)) == 1 && v[0] == 'y';
+	return fgetxattr(fd, OPAQUE, v, sizeof(v)) == 1 && v[0] == 'y';
 }
 
 /* The whole host directory is gone: its contents first, then @kind for itself. */
@@ -337,8 +330,15 @@ static int walk_deleted(struct walk *w, const struct entry *en, enum change_kind
 	return 0;
 }
 
-/* An upper directory over a host directory, or over nothing (@merge false). */
-static int walk_upper(struct walk *w, const struct entry *en, bool merge, struct err *e)
+/* What an upper directory lies over. */
+enum meets {
+	MEETS_NOTHING,
+	MEETS_DIR,	   /* and may be opaque */
+	MEETS_MERGING_DIR, /* and is known not to be opaque by itself */
+};
+
+static int walk_upper(struct walk *w, const struct entry *en, enum meets meets,
+		      struct err *e)
 {
 	AUTO_CLOSE int up = open_dir(top(w)->up, en->name, O_RDONLY);
 	bool opaque = false;
@@ -349,8 +349,8 @@ static int walk_upper(struct walk *w, const struct entry *en, bool merge, struct
 
 		return is_absent(r) ? 0 : fail(w, r, e);
 	}
-	if (merge) {
-		opaque = top(w)->opaque || is_opaque(up);
+	if (meets != MEETS_NOTHING) {
+		opaque = top(w)->opaque || (meets == MEETS_DIR && is_opaque(up));
 		host = opaque ? open_host_dir(top(w)->host, en->name) : -EXDEV;
 		opaque = host >= 0;
 		/* A merged directory's own names are enough: no need to read the host's. */
@@ -374,7 +374,7 @@ static int visit_hidden(struct walk *w, const struct entry *en, struct err *e)
 	r = report(w, en, CHANGE_ADD, 0, e);
 	if (r != 0 || !S_ISDIR(en->up.st_mode))
 		return r;
-	return walk_upper(w, en, false, e);
+	return walk_upper(w, en, MEETS_NOTHING, e);
 }
 
 /* Objects of one type on both sides. -ENOENT, -ESTALE: look again. */
@@ -382,6 +382,7 @@ static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int
 {
 	struct object up = { top(w)->up, en->name, &en->up };
 	struct object host = { top(w)->host, en->name, &en->host };
+	enum meets meets = MEETS_DIR;
 	unsigned what;
 	int r;
 
@@ -390,13 +391,16 @@ static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int
 		*again = r == -ENOENT || r == -ESTALE ? r : 0;
 		if (r < 0)
 			return fail(w, r, e);
+		/* The comparison listed its attributes; most directories have no such. */
+		if (!compare_listed(&w->scratch, OPAQUE))
+			meets = MEETS_MERGING_DIR;
 		if (what || w->layer->every) {
 			r = report(w, en, CHANGE_MODIFY, what, e);
 			if (r != 0)
 				return r;
 		}
 	}
-	return S_ISDIR(en->up.st_mode) ? walk_upper(w, en, true, e) : 0;
+	return S_ISDIR(en->up.st_mode) ? walk_upper(w, en, meets, e) : 0;
 }
 
 static int visit_kinds(struct walk *w, const struct entry *en, struct err *e, int *again)
@@ -417,7 +421,7 @@ static int visit_kinds(struct walk *w, const struct entry *en, struct err *e, in
 	r = report(w, en, en->has_host ? CHANGE_TYPE : CHANGE_ADD, 0, e);
 	if (r != 0 || !S_ISDIR(en->up.st_mode))
 		return r;
-	return walk_upper(w, en, false, e);
+	return walk_upper(w, en, MEETS_NOTHING, e);
 }
 
 /* 1: there is one, 0: there is none. */
@@ -524,15 +528,22 @@ static int push_root(struct walk *w, bool matched, struct err *e)
 	w->host_root = open_dir(AT_FDCWD, l->host, O_PATH);
 	if (w->host_root < 0 && w->host_root != -ENOENT)
 		return walk_error(e, w->host_root, l->host);
-	up = open_dir(w->up_root, ".", O_RDONLY);
-	if (up < 0)
-		return walk_error(e, up, l->upper);
+	if (fstat(w->up_root, &root.up) < 0)
+		return walk_error(e, errno, l->upper);
 	if (w->host_root >= 0) {
 		host = open_dir(w->host_root, ".", O_PATH);
-		if (host < 0) {
-			close(up);
+		if (host < 0)
 			return walk_error(e, host, l->host);
+		if (fstat(host, &root.host) < 0) {
+			close(host);
+			return walk_error(e, errno, l->host);
 		}
+	}
+	up = open_dir(w->up_root, ".", O_RDONLY);
+	if (up < 0) {
+		if (host >= 0)
+			close(host);
+		return walk_error(e, up, l->upper);
 	}
 	return push(w, up, host, false, &root, e);
 }
