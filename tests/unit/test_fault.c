@@ -83,6 +83,14 @@ static void test_plans(void **state)
 		{ "#6:kill", NONE },
 		{ "b:1:kill", KILLED },
 		{ "c:1:kill", NONE },
+		{ "#4+:EIO", 9000 + 2 * EIO },
+		{ "a:2+:EIO", 8000 + 2 * EIO },
+		{ "#1:EIO,#3:EIO", 4000 + 2 * EIO },
+		{ "#1:EIO,b:2:ENOSPC", 5000 + EIO + ENOSPC },
+		{ "#1:EIO,#2:kill", KILLED },
+		{ "#1:EIO,b", ABORTED },
+		{ "b,#1:EIO", ABORTED },
+		{ "#1++:EIO", ABORTED },
 		{ "a", ABORTED },
 		{ "a:1", ABORTED },
 		{ "a:0:EIO", ABORTED },
@@ -149,12 +157,25 @@ static void test_errno_is_kept(void **state)
 	unsetenv("STET_FAULT_LOG");
 }
 
+static void test_skip(void **state)
+{
+	(void)state;
+	setenv("STET_FAULT_SKIP", "a:2", 1);
+	assert_false(FAULT_SKIP("a"));
+	assert_false(FAULT_SKIP("b"));
+	assert_true(FAULT_SKIP("a"));
+	assert_false(FAULT_SKIP("a"));
+	unsetenv("STET_FAULT_SKIP");
+	assert_false(FAULT_SKIP("a"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_log),
 		cmocka_unit_test(test_errno_is_kept),
+		cmocka_unit_test(test_skip),
 	};
 
 	unsetenv("STET_FAULT");
