@@ -13,14 +13,19 @@
 #define MAX_ERRNO 4095
 
 static unsigned long reached; /* points of any name */
-static unsigned long matched; /* points of the name asked for */
+
+enum { PLANS_MAX = 8 };
 
 struct plan {
 	const char *name; /* NULL: any */
 	size_t len;
 	unsigned long nth;
-	int error; /* 0: kill */
+	bool onwards; /* and every time after it */
+	int error;    /* 0: kill */
 };
+
+/* How often each plan's own name was met, by its place in the list. */
+static unsigned long matched[PLANS_MAX];
 
 static bool parse_count(const char *s, char **end, unsigned long *out)
 {
@@ -32,23 +37,23 @@ static bool parse_count(const char *s, char **end, unsigned long *out)
 	return errno == 0;
 }
 
-static bool parse_error(const char *s, int *out)
+static bool parse_error(const char *s, size_t len, int *out)
 {
 	unsigned long n;
 	char *end;
 	int i;
 
 	*out = 0;
-	if (strcmp(s, "kill") == 0)
+	if (len == 4 && memcmp(s, "kill", 4) == 0)
 		return true;
-	if (parse_count(s, &end, &n) && !*end && n <= MAX_ERRNO) {
+	if (parse_count(s, &end, &n) && end == s + len && n <= MAX_ERRNO) {
 		*out = (int)n;
 		return true;
 	}
 	for (i = 1; i < 256; i++) {
 		const char *name = strerrorname_np(i);
 
-		if (name && strcmp(name, s) == 0) {
+		if (name && strlen(name) == len && memcmp(name, s, len) == 0) {
 			*out = i;
 			return true;
 		}
@@ -56,21 +61,28 @@ static bool parse_error(const char *s, int *out)
 	return false;
 }
 
-static bool parse(const char *s, struct plan *p)
+/* One of the list, up to its comma; *next is behind it. */
+static bool parse(const char *s, struct plan *p, const char **next)
 {
-	const char *colon = strchr(s, ':');
+	const char *comma = strchrnul(s, ','), *colon = strchr(s, ':');
 	char *end;
 
 	*p = (struct plan){ 0 };
-	if (*s == '#')
-		return parse_count(s + 1, &end, &p->nth) && *end == ':' &&
-		       parse_error(end + 1, &p->error);
-	if (!colon || colon == s)
+	*next = *comma ? comma + 1 : comma;
+	if (!colon || colon == s || colon > comma)
 		return false;
-	p->name = s;
-	p->len = (size_t)(colon - s);
-	return parse_count(colon + 1, &end, &p->nth) && *end == ':' &&
-	       parse_error(end + 1, &p->error);
+	if (*s == '#') {
+		s++;
+	} else {
+		p->name = s;
+		p->len = (size_t)(colon - s);
+		s = colon + 1;
+	}
+	if (!parse_count(s, &end, &p->nth))
+		return false;
+	p->onwards = *end == '+';
+	end += p->onwards;
+	return *end == ':' && parse_error(end + 1, (size_t)(comma - end - 1), &p->error);
 }
 
 /* Opened anew each time: between clone and exec all descriptors may have been closed. */
@@ -98,30 +110,64 @@ static void note(const char *name)
 	close(file);
 }
 
-int fault_point(const char *name)
+static void unreadable(void)
 {
 	static const char bad[] = "stet: STET_FAULT cannot be read\n";
+
+	(void)!write(STDERR_FILENO, bad, sizeof(bad) - 1);
+	abort();
+}
+
+static bool is_hit(const struct plan *p, size_t i, const char *name)
+{
+	unsigned long n = reached;
+
+	if (p->name) {
+		if (strlen(name) != p->len || memcmp(name, p->name, p->len) != 0)
+			return false;
+		n = ++matched[i];
+	}
+	return n == p->nth || (p->onwards && n > p->nth);
+}
+
+int fault_point(const char *name)
+{
 	const char *spec = getenv("STET_FAULT");
-	int saved = errno;
+	int saved = errno, error = 0;
+	bool kills = false;
 	struct plan p;
-	bool hit;
 
 	reached++;
 	note(name);
-	if (!spec || !*spec) {
-		errno = saved;
-		return 0;
+	for (size_t i = 0; spec && *spec; i++) {
+		if (i == PLANS_MAX || !parse(spec, &p, &spec))
+			unreadable();
+		if (!is_hit(&p, i, name))
+			continue;
+		kills = kills || p.error == 0;
+		error = error ? error : p.error;
 	}
-	if (!parse(spec, &p)) {
-		(void)!write(STDERR_FILENO, bad, sizeof(bad) - 1);
-		abort();
-	}
-	if (p.name && (strlen(name) != p.len || memcmp(name, p.name, p.len) != 0))
-		hit = false;
-	else
-		hit = (p.name ? ++matched : reached) == p.nth;
-	if (hit && p.error == 0)
+	if (kills)
 		kill(getpid(), SIGKILL);
 	errno = saved;
-	return hit ? -p.error : 0;
+	return -error;
+}
+
+int fault_skip(const char *name)
+{
+	const char *spec = getenv("STET_FAULT_SKIP");
+	static unsigned long met;
+	unsigned long nth;
+	const char *colon;
+	char *end;
+
+	if (!spec || !*spec)
+		return 0;
+	colon = strchr(spec, ':');
+	if (!colon || !parse_count(colon + 1, &end, &nth) || *end)
+		unreadable();
+	if (strlen(name) != (size_t)(colon - spec) ||
+	    memcmp(name, spec, strlen(name)) != 0)
+		return 0;
+	return ++met == nth;
 }

@@ -17,17 +17,25 @@
  *				 name or number
  *	STET_FAULT=name:nth:kill the process kills itself there
  *	STET_FAULT=#n:EIO	 the n-th point reached, whatever its name; or #n:kill
+ *	STET_FAULT=#n+:EIO	 that one and every one after it; likewise name:nth+:EIO
+ *	STET_FAULT=a,b		 several of these, up to eight
  *	STET_FAULT_LOG=5|path	 a line "n name" for every point reached, written to that
  *				 descriptor, or appended to that file
  *
  * Counting is per process, a child going on from its parent's count. A STET_FAULT that
  * cannot be read aborts: a test must not pass because nothing was injected.
+ *
+ * FAULT_SKIP("name") is true the nth time if STET_FAULT_SKIP=name:nth says so: the step is
+ * then left out and reported as done. So a test can show that it would notice.
  */
 #ifdef STET_FAULTS
 #define FAULT_POINT(name) fault_point(name)
+#define FAULT_SKIP(name) fault_skip(name)
 int fault_point(const char *name);
+int fault_skip(const char *name);
 #else
 #define FAULT_POINT(name) ((void)sizeof(name), 0)
+#define FAULT_SKIP(name) ((void)sizeof(name), 0)
 #endif
 
 #endif

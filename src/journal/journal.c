@@ -52,12 +52,16 @@ static const char *const sql[SQL_COUNT] = {
 			    "AND state <> 'pruned'",
 	[SQL_TXN_BEFORE] = "SELECT " TXN_COLUMNS
 			   "WHERE id < ?1 ORDER BY id DESC LIMIT ?2",
+	[SQL_TXN_UNFINISHED] =
+		"SELECT id FROM txn WHERE id > ?1 "
+		"AND state IN ('committing', 'undoing') ORDER BY id LIMIT 1",
 	[SQL_LAYER_ADD] = "INSERT INTO layer VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[SQL_LAYER_DROP] = "DELETE FROM layer WHERE txn = ?1",
 	[SQL_LAYER_OF] = "SELECT kind, host, dir, lax_owner FROM layer WHERE txn = ?1 "
 			 "ORDER BY seq",
 	[SQL_EFFECT_ADD] = "INSERT INTO effect VALUES(?1, ?2, ?3, ?4)",
 	[SQL_EFFECT_OF] = "SELECT kind, what FROM effect WHERE txn = ?1 ORDER BY seq",
+	[SQL_VERIFY] = "PRAGMA integrity_check(20)",
 	[SQL_OP_ADD] =
 		"INSERT INTO op(txn, kind, state, target, plan, changes, before, after, "
 		"begun_ns, done_ns, message) "

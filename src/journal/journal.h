@@ -120,6 +120,10 @@ int journal_txn_each(struct journal *j, journal_txn_fn *fn, void *arg, struct er
 bool journal_checkpoint_due(const struct journal *j);
 int journal_checkpoint(struct journal *j, struct err *e);
 
+/* SQLite's own look at the file: calls @fn for everything that is not right. */
+typedef void journal_complain(void *arg, const char *what);
+int journal_verify(struct journal *j, journal_complain *fn, void *arg, struct err *e);
+
 /*
  * Operations on transactions: what undo takes back, newest first. An operation that
  * touches the host has a change list, the file `plan` in the transaction's directory.

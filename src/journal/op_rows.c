@@ -292,3 +292,20 @@ int journal_op_each(struct journal *j, int64_t txn, journal_op_fn *fn, void *arg
 	} while (stop == 0 && n == BATCH);
 	return stop < 0 ? -1 : 0;
 }
+
+int journal_verify(struct journal *j, journal_complain *fn, void *arg, struct err *e)
+{
+	sqlite3_stmt *st = db_stmt(j, SQL_VERIFY, e);
+	int rc;
+
+	if (!st)
+		return -1;
+	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *s = (const char *)sqlite3_column_text(st, 0);
+
+		if (s && strcmp(s, "ok") != 0)
+			fn(arg, s);
+	}
+	sqlite3_reset(st);
+	return rc == SQLITE_DONE ? 0 : db_error(j, rc, "check the journal", e);
+}

@@ -21,7 +21,7 @@
 #include "txn/operate.h"
 #include "txn/parts.h"
 
-static int new_plan_name(char name[32], struct err *e)
+int operate_plan_name(char name[32], struct err *e)
 {
 	uint64_t salt;
 
@@ -135,7 +135,7 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	int r;
 
 	*res = (struct commit_result){ 0 };
-	if (txn_pending(h, t, e) < 0 || new_plan_name(name, e) < 0)
+	if (txn_pending(h, t, e) < 0 || operate_plan_name(name, e) < 0)
 		return -1;
 	guard = operate_guard(h, true, e);
 	if (guard < 0 || operate_open(t, true, &o, e) < 0)

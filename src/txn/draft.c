@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "change/merge.h"
 #include "change/risk.h"
 #include "sys/fs.h"
 #include "sys/mountinfo.h"
@@ -142,6 +143,23 @@ static bool host_changed(struct draft *d, const struct change *c,
 	return host->mode && host->ctime >= d->t->rec.begin_ns;
 }
 
+/* Both sides changed a text: can both changes stand? Then the staged file holds both. */
+static bool merge_step(struct draft *d, const struct change *c)
+{
+	AUTO_BUF struct buf base = BUF_INIT, ours = BUF_INIT, theirs = BUF_INIT,
+			    out = BUF_INIT;
+	uint32_t layer = (uint32_t)c->layer;
+	struct err e;
+
+	return c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT &&
+	       S_ISREG(c->after.st_mode) &&
+	       known_content(d->known, layer, c->rel, &base) &&
+	       apply_text(d->a, layer, c->rel, false, &ours) &&
+	       apply_text(d->a, layer, c->rel, true, &theirs) &&
+	       merge_text(&base, &ours, &theirs, &out, &e) == 1 &&
+	       apply_write(d->a, layer, c->rel, &out);
+}
+
 static void check_conflict(struct draft *d, const struct change *c,
 			   const struct ident *host)
 {
@@ -150,6 +168,10 @@ static void check_conflict(struct draft *d, const struct change *c,
 	if (is_ours(d, c->path))
 		return;
 	if (host->mode && host_changed(d, c, host)) {
+		if (d->w->merge && !d->w->dry_run && merge_step(d, c)) {
+			d->res->merged++;
+			return;
+		}
 		snprintf(what, sizeof(what), "%s, changed on the host", our_side(c));
 		conflict(d, c, what);
 	}
@@ -361,8 +383,14 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	}
 	if (c->was_hidden && c->kind == CHANGE_DELETE)
 		return 0;
-	if (!(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode)))
+	if (!(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode))) {
+		uint64_t merged = d->res->merged;
+
 		check_conflict(d, c, &r.before);
+		if (merged != d->res->merged &&
+		    apply_look(d->a, r.layer, c->rel, &r.before, &r.after, e) < 0)
+			return -1;
+	}
 	check_risk(d, c);
 	count(d, c);
 	if (is_ours(d, c->path))

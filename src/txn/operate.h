@@ -40,6 +40,9 @@ int operate_sync_staged(struct operation *o, struct err *e);
  */
 int operate(struct home *h, struct txn *t, struct operation *o, struct err *e);
 
+/* A name for a new change list. */
+int operate_plan_name(char name[32], struct err *e);
+
 int64_t operate_now(void);
 
 /* Makes sure that @t is pending and ours: FROZEN, locked, whole. */

@@ -19,6 +19,9 @@ int home_guard(const struct home *h, int how);
 /* Deletes the transaction's directories, all layers. -errno of the first failure. */
 int data_remove(const struct txn_record *r, uint64_t *bytes);
 
+/* Counts what is in the stores and belongs to no row. */
+int txn_orphans(struct home *h, struct prune_result *r, struct err *e);
+
 /* Makes sure nobody drives the transaction and keeps it so: takes t->lock if it is free. */
 int txn_own(struct txn *t, struct err *e);
 

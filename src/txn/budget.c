@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/budget.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "sys/fs.h"
+#include "txn/parts.h"
+
+enum { DAY_MS = 86400000, TRIM_EVERY_S = 3600 };
+
+/* Space below a directory, by blocks; what cannot be read counts nothing. */
+static uint64_t space_at(int dirfd, const char *name, unsigned depth)
+{
+	AUTO_CLOSE int fd = -1;
+	struct fs_names names;
+	struct stat st;
+	uint64_t sum;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	sum = (uint64_t)st.st_blocks * 512 / (S_ISDIR(st.st_mode) ? 1 : st.st_nlink);
+	if (!S_ISDIR(st.st_mode) || depth > 200)
+		return sum;
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fs_names_read(fd, &names) < 0)
+		return sum;
+	for (size_t i = 0; i < names.n; i++)
+		sum += space_at(fd, names.v[i], depth + 1);
+	fs_names_free(&names);
+	return sum;
+}
+
+struct past {
+	int64_t id, end_ns;
+	enum txn_state state;
+	uint64_t bytes;
+};
+
+struct history {
+	struct past *v;
+	size_t n;
+};
+
+static int collect(void *arg, struct txn_record *r, struct err *e)
+{
+	struct history *h = arg;
+	struct past p = { r->id, r->end_ns ? r->end_ns : r->begin_ns, r->state, 0 };
+
+	(void)e;
+	if (r->state != TXN_COMMITTED && r->state != TXN_ROLLED_BACK)
+		return 0;
+	p.bytes = space_at(AT_FDCWD, r->dir, 0);
+	for (size_t i = 0; i < r->nlayers; i++)
+		if (strncmp(r->layers[i].dir, r->dir, strlen(r->dir)) != 0)
+			p.bytes += space_at(AT_FDCWD, r->layers[i].dir, 0);
+	if ((h->n & (h->n - 1)) == 0)
+		h->v = xrealloc(h->v, (h->n ? 2 * h->n : 16) * sizeof(*h->v));
+	h->v[h->n++] = p;
+	return 0;
+}
+
+static int forget_one(struct home *h, int64_t id, struct err *e)
+{
+	struct txn t = { .lock = -1 };
+	int r;
+
+	if (journal_txn_get(h->journal, id, &t.rec, e) < 0)
+		return -1;
+	r = txn_own(&t, e);
+	/* The row first: data without a row is swept up, a row without data is a lie. */
+	if (r == 0)
+		r = journal_txn_move(h->journal, id, t.rec.state, TXN_PRUNED,
+				     JOURNAL_SYNC, e);
+	if (r == 0) {
+		r = data_remove(&t.rec, NULL);
+		if (r < 0)
+			r = err_sys(e, r, "cannot delete the data of t%lld",
+				    (long long)id);
+	}
+	txn_close(&t);
+	return r;
+}
+
+static bool is_old(const struct budget *b, const struct past *p, size_t rank, int64_t now)
+{
+	bool ruled = b->keep_last > 0 || b->keep_within_ms > 0;
+
+	if (b->keep_last > 0 && rank < (uint64_t)b->keep_last)
+		return false;
+	if (b->keep_within_ms > 0 && now - p->end_ns < b->keep_within_ms * 1000000)
+		return false;
+	return ruled;
+}
+
+/* Newest first: what is too old goes, then what does not fit any more. */
+int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
+	       struct err *e)
+{
+	struct history past = { 0 };
+	struct timespec t;
+	int64_t now;
+	int x;
+
+	*r = (struct budget_result){ 0 };
+	clock_gettime(CLOCK_REALTIME, &t);
+	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	x = journal_txn_each(h->journal, collect, &past, e);
+	for (size_t i = 0; i < past.n && x == 0; i++) {
+		struct past *p = &past.v[i];
+		bool full = b->max_bytes > 0 && r->held + p->bytes > b->max_bytes;
+
+		if (!is_old(b, p, i, now) && !full) {
+			r->held += p->bytes;
+			continue;
+		}
+		x = b->dry_run ? 0 : forget_one(h, p->id, e);
+		r->transactions++;
+		r->bytes += p->bytes;
+	}
+	free(past.v);
+	return x;
+}
+
+struct budget budget_default(const struct home *h)
+{
+	struct budget b = { .keep_within_ms = (int64_t)30 * DAY_MS };
+	struct statvfs vs;
+
+	if (statvfs(h->dir, &vs) == 0)
+		b.max_bytes = (uint64_t)vs.f_blocks * vs.f_frsize / 10;
+	return b;
+}
+
+int txn_trim(struct home *h, struct err *e)
+{
+	AUTO_FREE char *stamp = xasprintf("%s/trimmed", h->dir);
+	struct budget b = budget_default(h);
+	struct budget_result r;
+	struct stat st;
+	int fd;
+
+	if (stat(stamp, &st) == 0 && time(NULL) - st.st_mtime < TRIM_EVERY_S)
+		return 0;
+	fd = open(stamp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(e, errno, "cannot write %s", stamp);
+	if (write(fd, "\n", 1) < 0)
+		err_sys(e, errno, "cannot write %s", stamp);
+	close(fd);
+	return txn_forget(h, &b, &r, e);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_BUDGET_H
+#define STET_TXN_BUDGET_H
+
+#include "txn/txn.h"
+
+/*
+ * History has a budget: committed and rolled-back transactions are kept for undo, but not for
+ * ever. Pending ones are never touched.
+ */
+struct budget {
+	int64_t keep_last;	/* the newest so many stay; 0: no such rule */
+	int64_t keep_within_ms; /* those that ended within it stay; 0: no such rule */
+	uint64_t max_bytes;	/* then the oldest go until the rest fits; 0: no limit */
+	bool dry_run;
+};
+
+struct budget_result {
+	uint64_t transactions, bytes; /* forgotten, and the space they gave back */
+	uint64_t held;		      /* what the rest still holds */
+};
+
+/* Applies the budget. Without any rule: nothing is forgotten, `held` is filled in. */
+int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
+	       struct err *e);
+
+/* The default: 30 days, and a tenth of the filesystem of the state directory. */
+struct budget budget_default(const struct home *h);
+
+/* Applies the default, at most once an hour: for the background. */
+int txn_trim(struct home *h, struct err *e);
+
+#endif

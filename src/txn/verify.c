@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "change/apply.h"
+#include "txn/operate.h"
+#include "txn/parts.h"
+
+struct check {
+	struct home *h;
+	check_fn *fn;
+	void *arg;
+	unsigned *checked;
+	/* while one transaction is looked at */
+	const struct txn_record *rec;
+	struct operation *o;
+};
+
+static void complain(struct check *c, const char *what)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	if (c->rec)
+		buf_addf(&b, "t%lld: ", (long long)c->rec->id);
+	buf_adds(&b, what);
+	c->fn(c->arg, buf_str(&b));
+}
+
+/* Everything that undo will need must be there. */
+static int check_step(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct check *c = arg;
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	if (apply_is_kept(c->o->apply, r, e))
+		return 0;
+	buf_adds(&b, "what it replaced is lost: ");
+	text_quote(&b, r->rel, strlen(r->rel));
+	complain(c, buf_str(&b));
+	return 0;
+}
+
+static int check_op(void *arg, struct op_record *op, struct err *e)
+{
+	struct check *c = arg;
+	struct err why;
+	struct plan *p;
+
+	if (op->state == OP_APPLYING || op->state == OP_REVERSING)
+		complain(c, "an operation did not end; stet recover goes on with it");
+	if (op->kind != OP_COMMIT || !op->plan || op->state != OP_DONE)
+		return 0;
+	if (plan_open(c->o->dir, op->plan, &p, &why) < 0) {
+		complain(c, why.msg);
+		return 0;
+	}
+	if (!op->undone)
+		plan_each(p, false, check_step, c, e);
+	plan_close(p);
+	return 0;
+}
+
+static int check_txn(void *arg, struct txn_record *r, struct err *e)
+{
+	struct check *c = arg;
+	struct txn t = { .rec = *r, .lock = -1 };
+	struct operation o;
+	struct err why;
+
+	if (r->state == TXN_PRUNED)
+		return 0;
+	(*c->checked)++;
+	c->rec = r;
+	c->o = &o;
+	if (txn_check(r, &why) < 0) {
+		complain(c, why.msg);
+	} else if (operate_open(&t, false, &o, &why) < 0) {
+		complain(c, why.msg);
+	} else {
+		journal_op_each(c->h->journal, r->id, check_op, c, e);
+		operate_close(&o);
+	}
+	c->rec = NULL;
+	return 0;
+}
+
+int txn_verify(struct home *h, check_fn *fn, void *arg, unsigned *checked, struct err *e)
+{
+	struct check c = { .h = h, .fn = fn, .arg = arg, .checked = checked };
+	struct prune_result pr;
+	char line[160];
+
+	*checked = 0;
+	if (journal_verify(h->journal, fn, arg, e) < 0 ||
+	    journal_txn_each(h->journal, check_txn, &c, e) < 0 ||
+	    txn_orphans(h, &pr, e) < 0)
+		return -1;
+	if (pr.orphans) {
+		snprintf(
+			line, sizeof(line),
+			"%llu directories in the stores belong to no transaction; stet prune "
+			"deletes them",
+			(unsigned long long)pr.orphans);
+		fn(arg, line);
+	}
+	return 0;
+}
