@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/sandbox.h"
 
@@ -228,6 +229,8 @@ static int conclude(struct home *h, struct txn *t, const struct run_req *rq,
 		r = settle(h, t, rq, res, e);
 	else
 		txn_end(h, t, res->run.status, run_reason_name(res->run.reason), &second);
+	if (r == 0)
+		housekeep(h, res->fate == RUN_PENDING ? t : NULL);
 	/* The record goes on to the result, with the state it has now. */
 	res->rec = t->rec;
 	memset(&t->rec, 0, sizeof(t->rec));

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/housekeep.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "runner/detach.h"
+#include "txn/budget.h"
+#include "txn/commit.h"
+
+struct task {
+	const char *dir; /* the state directory */
+	struct txn *t;
+};
+
+static char *mark_of(const struct txn_record *r)
+{
+	return xasprintf("%s/durable", r->dir);
+}
+
+static void make_durable(const struct txn_record *r)
+{
+	AUTO_FREE char *mark = mark_of(r);
+	AUTO_CLOSE int fd = -1;
+
+	for (size_t i = 0; i < r->nlayers; i++) {
+		AUTO_CLOSE int dir = open(r->layers[i].dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (r->layers[i].kind == LAYER_OVERLAY && (dir < 0 || syncfs(dir) < 0))
+			return;
+	}
+	fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+bool housekeep_is_durable(const struct txn_record *r)
+{
+	AUTO_FREE char *mark = mark_of(r);
+
+	return access(mark, F_OK) == 0;
+}
+
+/* In the background; a connection of its own, for SQLite's do not survive a fork. */
+static void work(void *arg)
+{
+	struct task *k = arg;
+	struct home h;
+	struct err e;
+
+	setenv("STET_STATE_DIR", k->dir, 1);
+	if (k->t) {
+		txn_note_base(k->t, &e);
+		make_durable(&k->t->rec);
+		/* Whoever waits for the transaction need not wait for the rest. */
+		close(k->t->lock);
+	}
+	if (home_open(&h, &e) < 0)
+		return;
+	txn_trim(&h, &e);
+	journal_checkpoint(h.journal, &e);
+	home_close(&h);
+}
+
+void housekeep(struct home *h, struct txn *t)
+{
+	struct task k = { h->dir, t };
+
+	if (t || journal_checkpoint_due(h->journal))
+		detach_run(work, &k, t ? t->lock : -1);
+}

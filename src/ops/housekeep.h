@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_HOUSEKEEP_H
+#define STET_OPS_HOUSEKEEP_H
+
+#include "txn/txn.h"
+
+/*
+ * What is due when a command has ended but nobody should wait for: the base is noted, the
+ * layers are written to the disk, history is trimmed to its budget, the journal's log is
+ * folded in. In the background; whoever wants the transaction meanwhile waits for its
+ * lock. @t may be NULL (nothing to note): then only if the journal says that it is due.
+ * Failing is no error: all of it can be done later or never.
+ */
+void housekeep(struct home *h, struct txn *t);
+
+/* Are the layers of @r on the disk? Else a power cut would cost the transaction. */
+bool housekeep_is_durable(const struct txn_record *r);
+
+#endif
