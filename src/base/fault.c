@@ -153,6 +153,15 @@ int fault_point(const char *name)
 	return -error;
 }
 
+int fault_at(const char *name)
+{
+	int r = fault_point(name);
+
+	if (r < 0)
+		errno = -r;
+	return r < 0;
+}
+
 int fault_skip(const char *name)
 {
 	const char *spec = getenv("STET_FAULT_SKIP");

@@ -10,6 +10,11 @@
  *	if (r == 0)
  *		r = really_do_it();
  *
+ * FAULT_AT("name") is the same as a condition, with errno set:
+ *
+ *	if (FAULT_AT("commit.mkdir") || mkdir(path, 0700) < 0)
+ *		return -errno;
+ *
  * In an ordinary build it is the constant 0. With STET_FAULTS defined (meson option
  * `faults`) the environment says what happens:
  *
@@ -30,11 +35,14 @@
  */
 #ifdef STET_FAULTS
 #define FAULT_POINT(name) fault_point(name)
+#define FAULT_AT(name) fault_at(name)
 #define FAULT_SKIP(name) fault_skip(name)
 int fault_point(const char *name);
+int fault_at(const char *name);
 int fault_skip(const char *name);
 #else
 #define FAULT_POINT(name) ((void)sizeof(name), 0)
+#define FAULT_AT(name) ((void)sizeof(name), 0)
 #define FAULT_SKIP(name) ((void)sizeof(name), 0)
 #endif
 

@@ -27,7 +27,7 @@ static int open_layer(const struct change_layer *l, struct roots *r, struct err 
 	r->up = open(l->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (r->up < 0)
 		return err_sys(e, errno, "cannot open %s", l->upper);
-	if (mkdir(old, 0700) < 0 && errno != EEXIST)
+	if ((FAULT_AT("apply.make-old") || mkdir(old, 0700) < 0) && errno != EEXIST)
 		return err_sys(e, errno, "cannot make %s", old);
 	r->old = open(old, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return r->old < 0 ? err_sys(e, errno, "cannot open %s", old) : 0;
@@ -145,7 +145,7 @@ static int rename_in(int fromdir, const char *from, int todir, const char *to,
 {
 	const int dirs[2] = { fromdir, todir };
 	struct stat st;
-	int r = FAULT_POINT("rename");
+	int r = FAULT_POINT("apply.rename");
 
 	if (r < 0)
 		return r;
@@ -155,7 +155,9 @@ static int rename_in(int fromdir, const char *from, int todir, const char *to,
 		return -errno;
 	for (int i = 0; i < 2; i++)
 		if (fstat(dirs[i], &st) == 0 && st.st_uid == geteuid() &&
-		    (st.st_mode & 0300) != 0300 && fchmod(dirs[i], st.st_mode | 0700) < 0)
+		    (st.st_mode & 0300) != 0300 &&
+		    (FAULT_AT("apply.open-dir") ||
+		     fchmod(dirs[i], st.st_mode | 0700) < 0))
 			return -errno;
 	if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) < 0)
 		return -errno;
@@ -445,7 +447,8 @@ static int link_step(struct apply *a, const struct plan_rec *r, bool forward,
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (ident_is(&now, &target)) {
-		if (!forward && unlinkat(p.host, p.name, 0) < 0)
+		if (!forward &&
+		    (FAULT_AT("apply.unlink") || unlinkat(p.host, p.name, 0) < 0))
 			return apply_failed(a, r, errno, e);
 		return 0;
 	}
@@ -456,7 +459,7 @@ static int link_step(struct apply *a, const struct plan_rec *r, bool forward,
 				: 0;
 	if (now.mode)
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
-	x = FAULT_POINT("link");
+	x = FAULT_POINT("apply.link");
 	if (x < 0 || linkat(dir, base, p.host, p.name, 0) < 0)
 		return apply_failed(a, r, x < 0 ? x : errno, e);
 	return 0;
@@ -477,15 +480,16 @@ static int mkdir_step(struct apply *a, const struct plan_rec *r, bool forward,
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (!forward) /* what others put into it since keeps it */
-		return unlinkat(p.host, p.name, AT_REMOVEDIR) < 0 && errno != ENOENT &&
-				       errno != ENOTEMPTY
+		return (FAULT_AT("apply.rmdir") ||
+			unlinkat(p.host, p.name, AT_REMOVEDIR) < 0) &&
+				       errno != ENOENT && errno != ENOTEMPTY
 			       ? apply_failed(a, r, errno, e)
 			       : 0;
 	if (S_ISDIR(now.mode))
 		return 0;
 	if (now.mode)
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
-	x = FAULT_POINT("mkdir");
+	x = FAULT_POINT("apply.mkdir");
 	if (x < 0 || mkdirat(p.host, p.name, 0700) < 0)
 		return apply_failed(a, r, x < 0 ? x : errno, e);
 	return 0;
@@ -523,6 +527,8 @@ static int dir_backward(struct apply *a, const struct plan_rec *r, struct err *e
 
 int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
+	if (FAULT_SKIP("apply.forward"))
+		return 0;
 	switch (r->kind) {
 	case PLAN_REPLACE:
 		return replace_forward(a, r, e);
@@ -546,6 +552,8 @@ int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 
 int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
+	if (FAULT_SKIP("apply.backward"))
+		return 0;
 	switch (r->kind) {
 	case PLAN_REPLACE:
 		return replace_backward(a, r, e);
@@ -565,6 +573,22 @@ int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 		return link_step(a, r, false, e);
 	}
 	return err_set(e, ERR_CORRUPT, "a change list holds an unknown step");
+}
+
+bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	struct ident id = { 0 };
+
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE)
+		return true;
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return false;
+	if (r->kind == PLAN_DELETE || r->flags & PLAN_PARK)
+		ident_at(p.old, p.slot, &id);
+	else if (p.up >= 0)
+		ident_at(p.up, p.name, &id);
+	return ident_is(&id, &r->before);
 }
 
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)

@@ -44,6 +44,18 @@ int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
 		  struct buf *text, size_t max);
 
+/*
+ * For merging: the text of a file, host's or staged (false if it is not a text of moderate
+ * size), and the staged file with other content, its attributes kept.
+ */
+bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,
+		struct buf *out);
+bool apply_write(struct apply *a, uint32_t layer, const char *rel,
+		 const struct buf *text);
+
+/* Is what a done step took away still where an undo would look for it? */
+bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e);
+
 /* After all steps: did somebody who had it open write to what was taken away? Only ever
  * ERR_CONFLICT. */
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e);

@@ -23,6 +23,8 @@ static int resolve(void *lib, struct git2 *g, struct err *e)
 		{ "git_patch_line_stats", &g->patch_line_stats },
 		{ "git_patch_print", &g->patch_print },
 		{ "git_patch_free", &g->patch_free },
+		{ "git_merge_file", &g->merge_file },
+		{ "git_merge_file_result_free", &g->merge_file_result_free },
 	};
 	size_t i;
 

@@ -18,6 +18,8 @@ struct git2 {
 	__typeof__(git_patch_line_stats) *patch_line_stats;
 	__typeof__(git_patch_print) *patch_print;
 	__typeof__(git_patch_free) *patch_free;
+	__typeof__(git_merge_file) *merge_file;
+	__typeof__(git_merge_file_result_free) *merge_file_result_free;
 };
 
 /* NULL with ERR_UNSUPPORTED if the library is not there or lacks a function. */

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "base/fault.h"
+
 static int64_t ns(const struct statx_timestamp *t)
 {
 	return t->tv_sec * 1000000000 + t->tv_nsec;
@@ -16,7 +18,8 @@ int ident_at(int dirfd, const char *name, struct ident *id)
 	struct statx sx;
 
 	*id = (struct ident){ 0 };
-	if (statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH,
+	if (FAULT_AT("ident.stat") ||
+	    statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH,
 		  STATX_BASIC_STATS | STATX_BTIME, &sx) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	id->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);

@@ -141,10 +141,11 @@ int meta_unpack(int dirfd, const char *name, const char *packed, size_t len)
 		return r;
 	for (a = buf_str(&list); a < buf_str(&list) + list.len; a += strlen(a) + 1)
 		if (is_kept(a) && !is_packed(packed, len, a) &&
-		    removexattr(h.path, a) < 0 && errno != ENODATA)
+		    (FAULT_AT("meta.removexattr") || removexattr(h.path, a) < 0) &&
+		    errno != ENODATA)
 			return -errno;
 	while (next_packed(&p, packed + len, &a, &v, &n))
-		if (setxattr(h.path, a, v, n, 0) < 0)
+		if (FAULT_AT("meta.setxattr") || setxattr(h.path, a, v, n, 0) < 0)
 			return -errno;
 	return 0;
 }
@@ -154,8 +155,8 @@ static int set_owner(const struct handle *h, const struct ident *now,
 {
 	if (now->uid == to->uid && now->gid == to->gid)
 		return 0;
-	if (fchownat(h->fd, "", to->uid, to->gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) ==
-	    0)
+	if (!FAULT_AT("meta.chown") && fchownat(h->fd, "", to->uid, to->gid,
+						AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0)
 		return 1;
 	return lax && errno == EPERM ? 0 : -errno;
 }
@@ -165,7 +166,7 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 	AUTO_HANDLE struct handle h = { .fd = -1 };
 	struct timespec t[2] = { { .tv_nsec = UTIME_OMIT } };
 	struct ident now;
-	int r = FAULT_POINT("meta-set");
+	int r = FAULT_POINT("meta.open");
 
 	if (r == 0)
 		r = handle_open(dirfd, name, &h);
@@ -177,7 +178,7 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 		return r;
 	/* A change of owner clears setuid bits: the mode comes after it. */
 	if (!S_ISLNK(now.mode) && (r > 0 || now.mode != to->mode) &&
-	    chmod(h.path, to->mode & 07777) < 0)
+	    (FAULT_AT("meta.chmod") || chmod(h.path, to->mode & 07777) < 0))
 		return -errno;
 	if (now.mtime == to->mtime && r == 0)
 		return 0;
@@ -187,7 +188,9 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 		t[1].tv_sec--;
 		t[1].tv_nsec += 1000000000;
 	}
-	return utimensat(dirfd, name, t, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	if (FAULT_AT("meta.utimes") || utimensat(dirfd, name, t, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	return 0;
 }
 
 static int strip_one(const struct handle *h, const char *list, size_t len)
@@ -202,11 +205,13 @@ static int strip_one(const struct handle *h, const char *list, size_t len)
 			r = fs_fd_xattr_get(h->fd, a, &value);
 			if (r < 0)
 				return r;
-			if (setxattr(h->path, plain_name(a, &tmp), buf_str(&value),
+			if (FAULT_AT("meta.unescape") ||
+			    setxattr(h->path, plain_name(a, &tmp), buf_str(&value),
 				     value.len, 0) < 0)
 				return -errno;
 		}
-		if (removexattr(h->path, a) < 0 && errno != ENODATA)
+		if ((FAULT_AT("meta.unmark") || removexattr(h->path, a) < 0) &&
+		    errno != ENODATA)
 			return -errno;
 	}
 	return 0;
@@ -235,11 +240,13 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 			return r;
 	}
 	if (s->gid != (unsigned)-1 && st.st_gid == s->from_gid && st.st_gid != s->gid) {
-		if (fchownat(dirfd, name, (uid_t)-1, s->gid, AT_SYMLINK_NOFOLLOW) < 0 &&
+		if ((FAULT_AT("meta.strip-chown") ||
+		     fchownat(dirfd, name, (uid_t)-1, s->gid, AT_SYMLINK_NOFOLLOW) < 0) &&
 		    errno != EPERM)
 			return -errno;
 		if (st.st_mode & 06000 && !S_ISLNK(st.st_mode) &&
-		    fchmodat(dirfd, name, st.st_mode & 07777, 0) < 0)
+		    (FAULT_AT("meta.strip-chmod") ||
+		     fchmodat(dirfd, name, st.st_mode & 07777, 0) < 0))
 			return -errno;
 	}
 	/* Only files and directories can carry attributes of the user class. */
@@ -276,7 +283,10 @@ static int strip_dir(struct strip *s, int dirfd, const char *name)
 		if (fstatat(fd, names.v[i], &sub, AT_SYMLINK_NOFOLLOW) < 0) {
 			r = -errno;
 		} else if (S_ISCHR(sub.st_mode) && sub.st_rdev == makedev(0, 0)) {
-			r = unlinkat(fd, names.v[i], 0) < 0 ? -errno : 0;
+			r = FAULT_AT("meta.strip-unlink") ||
+					    unlinkat(fd, names.v[i], 0) < 0
+				    ? -errno
+				    : 0;
 			removed = true;
 		} else {
 			r = strip_object(s, fd, names.v[i]);
@@ -285,7 +295,8 @@ static int strip_dir(struct strip *s, int dirfd, const char *name)
 	fs_names_free(&names);
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
-	if (r == 0 && removed && futimens(fd, times) < 0)
+	if (r == 0 && removed &&
+	    (FAULT_AT("meta.strip-utimes") || futimens(fd, times) < 0))
 		r = -errno;
 	return r;
 }
@@ -294,7 +305,7 @@ int meta_strip(int dirfd, const char *name, unsigned from_gid, unsigned gid,
 	       uint64_t *objects)
 {
 	struct strip s = { .from_gid = from_gid, .gid = gid, .objects = objects };
-	int r = FAULT_POINT("strip");
+	int r = FAULT_POINT("meta.strip");
 
 	if (r == 0)
 		r = strip_object(&s, dirfd, name);

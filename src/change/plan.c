@@ -49,7 +49,7 @@ struct plan_writer {
 int plan_create(int dirfd, const char *name, struct plan_writer **out, struct err *e)
 {
 	struct plan_writer *w;
-	int fd = FAULT_POINT("plan-create");
+	int fd = FAULT_POINT("plan.create");
 
 	if (fd == 0)
 		fd = openat(dirfd, name,
@@ -71,7 +71,7 @@ int plan_create(int dirfd, const char *name, struct plan_writer **out, struct er
 static int flush(struct plan_writer *w, struct err *e)
 {
 	size_t done = 0;
-	ssize_t n = FAULT_POINT("plan-write");
+	ssize_t n = FAULT_POINT("plan.write");
 
 	if (n < 0)
 		return err_sys(e, (int)n, "cannot write the change list");
@@ -88,7 +88,7 @@ static int flush(struct plan_writer *w, struct err *e)
 	return 0;
 }
 
-int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e)
+int plan_add_as(struct plan_writer *w, struct plan_rec *r, uint64_t serial, struct err *e)
 {
 	const char *link = r->link ? r->link : "";
 	struct fixed f = { .kind = r->kind,
@@ -102,7 +102,8 @@ int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e)
 			   .after = r->after };
 	uint32_t len;
 
-	f.serial = r->serial = ++w->count;
+	w->count++;
+	f.serial = r->serial = serial;
 	len = (uint32_t)(sizeof(f) + f.rel_len + 1 + f.link_len + 1 + f.nxbefore +
 			 f.nxafter);
 	buf_add(&w->buf, &len, sizeof(len));
@@ -115,6 +116,11 @@ int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e)
 	return w->buf.len >= BUFFER ? flush(w, e) : 0;
 }
 
+int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e)
+{
+	return plan_add_as(w, r, w->count + 1, e);
+}
+
 static void writer_free(struct plan_writer *w)
 {
 	close(w->fd);
@@ -123,7 +129,7 @@ static void writer_free(struct plan_writer *w)
 	free(w);
 }
 
-int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e)
+static int finish(struct plan_writer *w, bool sync, struct err *e)
 {
 	struct end_mark end = { .version = 1, .count = w->count };
 	int r = flush(w, e);
@@ -133,25 +139,35 @@ int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e)
 		buf_add(&w->buf, &end, sizeof(end));
 		r = flush(w, e);
 	}
-	if (r == 0) {
-		r = FAULT_POINT("plan-fsync");
+	if (r == 0 && sync) {
+		r = FAULT_POINT("plan.fsync");
 		if (r < 0 || fsync(w->fd) < 0)
 			r = err_sys(e, r < 0 ? r : errno, "cannot write the change list");
 	}
-	if (r < 0) {
+	if (r < 0)
 		plan_abandon(w);
-		return -1;
-	}
+	else
+		writer_free(w);
+	return r;
+}
+
+int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e)
+{
 	*n = w->count;
-	writer_free(w);
-	return 0;
+	return finish(w, true, e);
+}
+
+int plan_finish_lazily(struct plan_writer *w, struct err *e)
+{
+	return finish(w, false, e);
 }
 
 void plan_abandon(struct plan_writer *w)
 {
 	if (!w)
 		return;
-	unlinkat(w->dirfd, w->name, 0);
+	if (!FAULT_AT("plan.unlink"))
+		unlinkat(w->dirfd, w->name, 0);
 	writer_free(w);
 }
 
@@ -226,7 +242,9 @@ int plan_open(int dirfd, const char *name, struct plan **out, struct err *e)
 {
 	struct plan *p;
 	struct stat st;
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = FAULT_AT("plan.open")
+			 ? -1
+			 : openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		err_sys(e, errno, "cannot read the change list");

@@ -55,9 +55,14 @@ struct plan_writer;
 int plan_create(int dirfd, const char *name, struct plan_writer **out, struct err *e);
 /* Appends; sets r->serial. */
 int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e);
+/* Appends with a given serial: for a list made out of another. */
+int plan_add_as(struct plan_writer *w, struct plan_rec *r, uint64_t serial,
+		struct err *e);
 /* Writes the end mark and the checksum, makes the file durable, closes it. The number of
  * records is returned in *n. */
 int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e);
+/* The same, but not durable: for what can be done without. */
+int plan_finish_lazily(struct plan_writer *w, struct err *e);
 void plan_abandon(struct plan_writer *w); /* closes and deletes; NULL is fine */
 
 struct plan;

@@ -15,7 +15,7 @@
 #include "change/meta.h"
 #include "sys/fs.h"
 
-enum { DIGEST_CHUNK = 128 * 1024 };
+enum { DIGEST_CHUNK = 128 * 1024, TEXT_MAX = 4 * 1024 * 1024 };
 
 int apply_look(struct apply *a, uint32_t layer, const char *rel, struct ident *host,
 	       struct ident *up, struct err *e)
@@ -73,6 +73,48 @@ bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *di
 	return n == 0;
 }
 
+bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,
+		struct buf *out)
+{
+	struct plan_rec r = { .layer = layer, .rel = rel };
+	AUTO_CLOSE int fd = -1;
+	char chunk[16384];
+	struct place p;
+	struct stat st;
+	struct err e;
+	ssize_t n;
+
+	if (apply_at(a, &r, &p, &e) < 0)
+		return false;
+	fd = fs_open_read(host ? p.host : p.up, p.name);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > TEXT_MAX)
+		return false;
+	while ((n = read(fd, chunk, sizeof(chunk))) > 0 && out->len <= TEXT_MAX)
+		buf_add(out, chunk, (size_t)n);
+	return n == 0 && !memchr(buf_str(out), '\0', out->len);
+}
+
+bool apply_write(struct apply *a, uint32_t layer, const char *rel, const struct buf *text)
+{
+	struct plan_rec r = { .layer = layer, .rel = rel };
+	AUTO_CLOSE int fd = -1;
+	struct place p;
+	struct err e;
+	size_t done;
+	ssize_t n;
+
+	if (apply_at(a, &r, &p, &e) < 0 || p.up < 0)
+		return false;
+	fd = openat(p.up, p.name,
+		    O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	for (done = 0; fd >= 0 && done < text->len; done += (size_t)n) {
+		n = write(fd, text->data + done, text->len - done);
+		if (n < 0)
+			return false;
+	}
+	return fd >= 0;
+}
+
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e)
 {
@@ -114,10 +156,12 @@ int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e)
 	if (gid == (gid_t)-1 || gid == r->after.gid ||
 	    r->after.gid != a->layers[r->layer].gid)
 		return 0;
-	if (fchownat(p.up, p.name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
+	if (FAULT_AT("stage.chown") ||
+	    fchownat(p.up, p.name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == EPERM ? 0 : apply_failed(a, r, errno, e);
 	if (r->after.mode & 06000 && !S_ISLNK(r->after.mode) &&
-	    fchmodat(p.up, p.name, r->after.mode & 07777, 0) < 0)
+	    (FAULT_AT("stage.chmod") ||
+	     fchmodat(p.up, p.name, r->after.mode & 07777, 0) < 0))
 		return apply_failed(a, r, errno, e);
 	x = ident_at(p.up, p.name, &r->after);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
@@ -144,7 +188,7 @@ static int sync_tree(int dirfd, const char *name)
 				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct fs_names names;
 	struct stat st;
-	int r = FAULT_POINT("fsync");
+	int r = FAULT_POINT("stage.fsync");
 
 	if (r < 0)
 		return r;
@@ -196,11 +240,11 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 	if (r->kind == PLAN_META || r->kind == PLAN_DIR) {
 		AUTO_CLOSE int fd = fs_open_read(p.host, p.name);
 
-		if (fd >= 0 && fsync(fd) < 0)
+		if (FAULT_AT("stage.fsync-meta") || (fd >= 0 && fsync(fd) < 0))
 			x = -errno;
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
-	x = FAULT_POINT("fsync-dir");
+	x = FAULT_POINT("stage.fsync-dir");
 	if (x == 0 && (fsync(p.host) < 0 && errno != EBADF))
 		x = -errno;
 	if (x == 0 && p.up >= 0 && fsync(p.up) < 0)
@@ -215,7 +259,7 @@ int apply_syncfs(struct apply *a, struct err *e)
 	for (size_t i = 0; i < a->n; i++) {
 		struct stat st, other;
 		bool seen = false;
-		int x = FAULT_POINT("syncfs");
+		int x = FAULT_POINT("stage.syncfs");
 
 		if (x < 0)
 			return err_sys(e, x, "cannot write everything to the disk");

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/text.h"
 #include "journal/db.h"
 
@@ -29,6 +30,8 @@ static int make_file(int dirfd)
 	unlinkat(dirfd, NEW_NAME "-journal", 0);
 	unlinkat(dirfd, NEW_NAME "-wal", 0);
 	unlinkat(dirfd, NEW_NAME "-shm", 0);
+	if (FAULT_AT("journal.create"))
+		return -errno;
 	fd = openat(dirfd, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    0600);
 	if (fd < 0)
@@ -86,11 +89,13 @@ static int publish(int dirfd)
 {
 	AUTO_CLOSE int fd = openat(dirfd, NEW_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 || fsync(fd))
+	if (fd < 0 || FAULT_AT("journal.fsync") || fsync(fd))
 		return -errno;
 	clear_leftovers(dirfd);
 	/* under the lock and known to be absent: this replaces nothing */
-	if (renameat(dirfd, NEW_NAME, dirfd, "journal.db") || fsync(dirfd))
+	if (FAULT_AT("journal.rename") ||
+	    renameat(dirfd, NEW_NAME, dirfd, "journal.db") ||
+	    FAULT_AT("journal.fsync-dir") || fsync(dirfd))
 		return -errno;
 	return 0;
 }

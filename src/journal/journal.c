@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/text.h"
 #include "journal/db.h"
 #include "journal/schema.h"
@@ -179,6 +180,8 @@ int db_begin(struct journal *j, enum journal_sync s, struct err *e)
 
 	if (!st)
 		return -1;
+	if (FAULT_AT("journal.begin"))
+		return err_sys(e, errno, "cannot write to the journal");
 	rc = set_sync(j, s);
 	if (rc == SQLITE_OK)
 		rc = db_step(st);
@@ -199,6 +202,8 @@ static int checkpoint(struct journal *j, struct err *e)
 
 	if (!st)
 		return -1;
+	if (FAULT_AT("journal.checkpoint"))
+		return err_sys(e, errno, "cannot tidy the journal");
 	rc = set_sync(j, JOURNAL_SYNC);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_wal_checkpoint_v2(j->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
@@ -223,12 +228,20 @@ int db_commit(struct journal *j, struct err *e)
 		db_rollback(j);
 		return -1;
 	}
-	rc = db_step(st);
+	if (FAULT_AT("journal.commit")) {
+		err_sys(e, errno, "cannot write to the journal");
+		db_rollback(j);
+		return -1;
+	}
+	rc = FAULT_SKIP("journal.commit") ? SQLITE_OK : db_step(st);
 	if (rc != SQLITE_OK) {
 		db_error(j, rc, "write to the journal", e);
 		db_rollback(j);
 		return -1;
 	}
+	/* A log whose fsync failed may be found whole after a crash: done, and yet not. */
+	if (FAULT_AT("journal.committed"))
+		return err_sys(e, errno, "cannot write to the journal");
 	/* the write stands whatever becomes of this */
 	if (j->frames > FRAMES_CEILING)
 		checkpoint(j, &ignored);

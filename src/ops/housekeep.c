@@ -16,7 +16,10 @@
 struct task {
 	const char *dir; /* the state directory */
 	struct txn *t;
+	bool noted; /* the base is there already */
 };
+
+enum { FEW = 500 };
 
 static char *mark_of(const struct txn_record *r)
 {
@@ -29,7 +32,8 @@ static void make_durable(const struct txn_record *r)
 	AUTO_CLOSE int fd = -1;
 
 	for (size_t i = 0; i < r->nlayers; i++) {
-		AUTO_CLOSE int dir = open(r->layers[i].dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		AUTO_CLOSE int dir = open(r->layers[i].dir,
+					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (r->layers[i].kind == LAYER_OVERLAY && (dir < 0 || syncfs(dir) < 0))
 			return;
@@ -53,7 +57,8 @@ static void work(void *arg)
 
 	setenv("STET_STATE_DIR", k->dir, 1);
 	if (k->t) {
-		txn_note_base(k->t, &e);
+		if (!k->noted)
+			txn_note_base(k->t, &e);
 		make_durable(&k->t->rec);
 		/* Whoever waits for the transaction need not wait for the rest. */
 		close(k->t->lock);
@@ -65,10 +70,13 @@ static void work(void *arg)
 	home_close(&h);
 }
 
-void housekeep(struct home *h, struct txn *t)
+void housekeep(struct home *h, struct txn *t, uint64_t changes)
 {
-	struct task k = { h->dir, t };
+	struct task k = { h->dir, t, false };
+	struct err e;
 
+	if (t && changes <= FEW)
+		k.noted = txn_note_base(t, &e) == 0;
 	if (t || journal_checkpoint_due(h->journal))
 		detach_run(work, &k, t ? t->lock : -1);
 }

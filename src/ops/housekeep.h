@@ -9,9 +9,11 @@
  * layers are written to the disk, history is trimmed to its budget, the journal's log is
  * folded in. In the background; whoever wants the transaction meanwhile waits for its
  * lock. @t may be NULL (nothing to note): then only if the journal says that it is due.
+ * Of few @changes the base is noted before we return: then
+ * whatever happens to the host from now on is told from what was.
  * Failing is no error: all of it can be done later or never.
  */
-void housekeep(struct home *h, struct txn *t);
+void housekeep(struct home *h, struct txn *t, uint64_t changes);
 
 /* Are the layers of @r on the disk? Else a power cut would cost the transaction. */
 bool housekeep_is_durable(const struct txn_record *r);

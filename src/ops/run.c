@@ -230,7 +230,8 @@ static int conclude(struct home *h, struct txn *t, const struct run_req *rq,
 	else
 		txn_end(h, t, res->run.status, run_reason_name(res->run.reason), &second);
 	if (r == 0)
-		housekeep(h, res->fate == RUN_PENDING ? t : NULL);
+		housekeep(h, res->fate == RUN_PENDING ? t : NULL,
+			  res->totals.added + res->totals.modified + res->totals.deleted);
 	/* The record goes on to the result, with the state it has now. */
 	res->rec = t->rec;
 	memset(&t->rec, 0, sizeof(t->rec));

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "snap/store.h"
 
@@ -58,15 +59,19 @@ static int adopt_dirs(struct scan *s, int host, const char *rel)
 		if (c && c != '/')
 			continue;
 		*p = '\0';
+		if (FAULT_AT("foreign.mkdir"))
+			return -errno;
 		if (mkdirat(s->up, path, 0700) == 0) {
 			struct timespec t[2];
 
 			if (fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+			    FAULT_AT("foreign.dir-chmod") ||
 			    fchmodat(s->up, path, st.st_mode & 07777, 0) < 0)
 				return -errno;
 			t[0] = st.st_atim;
 			t[1] = st.st_mtim;
-			if (utimensat(s->up, path, t, AT_SYMLINK_NOFOLLOW) < 0)
+			if (FAULT_AT("foreign.dir-utimes") ||
+			    utimensat(s->up, path, t, AT_SYMLINK_NOFOLLOW) < 0)
 				return -errno;
 		} else if (errno != EEXIST) {
 			return -errno;
@@ -109,12 +114,20 @@ static int adopt_file(struct scan *s, int host, const char *rel, const struct st
 	in = openat(host, rel, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (in < 0)
 		return 0; /* may be written but not read: nothing to copy from */
+	if (FAULT_AT("foreign.create"))
+		return -errno;
 	out = openat(s->up, rel, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (out < 0)
 		return errno == EEXIST ? 0 : -errno;
-	r = copy_data(in, out, (uint64_t)st->st_size);
+	r = FAULT_POINT("foreign.copy");
+	if (r == 0)
+		r = copy_data(in, out, (uint64_t)st->st_size);
+	if (r == 0)
+		r = FAULT_POINT("foreign.chmod");
 	if (r == 0 && fchmod(out, st->st_mode & 07777) < 0)
 		r = -errno;
+	if (r == 0)
+		r = FAULT_POINT("foreign.utimes");
 	if (r == 0 && futimens(out, (struct timespec[]){ st->st_atim, st->st_mtim }) < 0)
 		r = -errno;
 	if (r < 0)

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 
 static bool listed(const char *s, const char *const *list)
 {
@@ -49,6 +50,8 @@ static int own_dir(const char *path)
 {
 	struct stat st;
 
+	if (FAULT_AT("store.mkdir"))
+		return -errno;
 	if (mkdir(path, 0700) == 0)
 		return 0;
 	if (errno != EEXIST)
@@ -159,11 +162,13 @@ static int dress_upper(const char *host, const char *up, struct err *e)
 
 	if (stat(host, &st) < 0)
 		return err_sys(e, errno, "cannot look at %s", host);
-	if (geteuid() == 0 && chown(up, st.st_uid, st.st_gid) < 0)
+	if (FAULT_AT("store.chown") ||
+	    (geteuid() == 0 && chown(up, st.st_uid, st.st_gid) < 0))
 		return err_sys(e, errno, "cannot give %s the owner of %s", up, host);
-	if (chmod(up, upper_mode(host, &st)) < 0)
+	if (FAULT_AT("store.chmod") || chmod(up, upper_mode(host, &st)) < 0)
 		return err_sys(e, errno, "cannot give %s the mode of %s", up, host);
-	if (utimensat(AT_FDCWD, up, (struct timespec[]){ st.st_atim, st.st_mtim }, 0) < 0)
+	if (FAULT_AT("store.utimes") ||
+	    utimensat(AT_FDCWD, up, (struct timespec[]){ st.st_atim, st.st_mtim }, 0) < 0)
 		return err_sys(e, errno, "cannot give %s the times of %s", up, host);
 	return 0;
 }
@@ -171,7 +176,7 @@ static int dress_upper(const char *host, const char *up, struct err *e)
 /* A private directory needs no upper and no work directory: it is its own content. */
 static int scratch_make(const struct view_layer *l, struct err *e)
 {
-	return chmod(l->dir, 01777) < 0
+	return FAULT_AT("store.scratch") || chmod(l->dir, 01777) < 0
 		       ? err_sys(e, errno, "cannot open %s to all", l->dir)
 		       : 0;
 }
@@ -184,12 +189,16 @@ int layer_make(const struct view_layer *l, struct err *e)
 
 	if (l->kind == LAYER_SCRATCH)
 		return scratch_make(l, e);
+	if (FAULT_AT("store.upper"))
+		return err_sys(e, errno, "cannot make the layer %s", up);
 	if (mkdir(up, 0700) == 0) {
 		if (dress_upper(l->host, up, e) < 0)
 			return -1;
 	} else if (errno != EEXIST || lstat(up, &st) < 0 || !S_ISDIR(st.st_mode)) {
 		return err_sys(e, errno, "cannot make the layer %s", up);
 	}
+	if (FAULT_AT("store.work"))
+		return err_sys(e, errno, "cannot make the work directory %s", wk);
 	if (mkdir(wk, 0700) == 0)
 		return 0;
 	if (errno == EEXIST) {

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "sys/fs.h"
 
 /* Levels whose descriptor and unread entries are kept; those above are reopened by "..". */
@@ -187,7 +188,7 @@ static void leave(struct walk *w)
 			pop(w);
 		return;
 	}
-	r = unlinkat(fd, l->name, AT_REMOVEDIR) ? -errno : 0;
+	r = FAULT_AT("rmtree.rmdir") || unlinkat(fd, l->name, AT_REMOVEDIR) ? -errno : 0;
 	/* reading while deleting may skip entries on some filesystems */
 	if ((r == -ENOTEMPTY || r == -EEXIST) && l->progress && !l->failed &&
 	    l->passes++ < MAX_PASSES && lseek(l->fd, 0, SEEK_SET) == 0) {
@@ -210,7 +211,7 @@ static void remove_file(struct walk *w, int dirfd, const char *name)
 
 	if (w->bytes && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
 		st.st_nlink = 0;
-	if (unlinkat(dirfd, name, 0) && errno != ENOENT) {
+	if ((FAULT_AT("rmtree.unlink") || unlinkat(dirfd, name, 0)) && errno != ENOENT) {
 		fail_with(w, -errno);
 		return;
 	}
@@ -238,7 +239,8 @@ static void step(struct walk *w)
 	ssize_t n;
 
 	if (in->pos == in->len) {
-		n = getdents64(l->fd, in->data, ENTRIES_SIZE);
+		n = FAULT_AT("rmtree.read") ? -1
+					    : getdents64(l->fd, in->data, ENTRIES_SIZE);
 		if (n < 0)
 			fail_with(w, -errno);
 		if (n <= 0) {

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
@@ -28,7 +29,7 @@ static int64_t coarse_now(void)
 /* mkdir that does not mind its existence; the parent is ours and 0700. */
 static int make_dir(const char *path, struct err *e)
 {
-	if (mkdir(path, 0700) < 0 && errno != EEXIST) {
+	if ((FAULT_AT("begin.mkdir") || mkdir(path, 0700) < 0) && errno != EEXIST) {
 		err_sys(e, errno, "cannot make %s", path);
 		if (e->sys == ENOSPC || e->sys == EDQUOT)
 			err_hint(
@@ -154,7 +155,7 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 	*t = (struct txn){ .lock = -1 };
 	if (guard < 0)
 		return err_sys(e, guard, "cannot lock %s", h->dir);
-	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+	if (FAULT_AT("begin.random") || getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
 		return err_sys(e, errno, "no random numbers");
 	snprintf(token, sizeof(token), "%016llx", (unsigned long long)salt);
 	r->state = TXN_ACTIVE;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "txn/parts.h"
 
 int lock_take(const char *dir, bool wait)
@@ -18,7 +19,7 @@ int lock_take(const char *dir, bool wait)
 
 	if (fd < 0)
 		return -errno;
-	while (flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
+	while (FAULT_AT("txn.lock") || flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return TAKE_FD(fd);

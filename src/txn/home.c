@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "txn/parts.h"
 
@@ -42,7 +43,9 @@ static int make_path(char *path)
 		}
 		*s = '/';
 	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	return (FAULT_AT("home.mkdir") || mkdir(path, 0700) < 0) && errno != EEXIST
+		       ? -errno
+		       : 0;
 }
 
 static int check_dir(const char *dir, struct err *e)
@@ -101,7 +104,7 @@ int home_guard(const struct home *h, int how)
 
 	if (fd < 0)
 		return -errno;
-	while (flock(fd, how) < 0)
+	while (FAULT_AT("home.lock") || flock(fd, how) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return TAKE_FD(fd);
