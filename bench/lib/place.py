@@ -105,6 +105,23 @@ def user():
         subprocess.run(["userdel", "-r", USER], check=False, stderr=subprocess.DEVNULL)
 
 
+def mounts_of_firejail():
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        return [line.split()[1] for line in f if line.split()[1].startswith("/run/firejail")]
+
+
+@contextlib.contextmanager
+def no_leftovers():
+    """firejail leaves mounts on the host, which the next sandbox would have to show."""
+    before = mounts_of_firejail()
+    try:
+        yield
+    finally:
+        for where in reversed(mounts_of_firejail()):
+            if where not in before:
+                subprocess.run(["umount", "-l", where], check=False)
+
+
 @contextlib.contextmanager
 def ground(who, fs):
     """An empty directory for it all: on the user's disk, or on a filesystem of its own."""
@@ -129,6 +146,7 @@ def place(stet, fs):
         who = stack.enter_context(user())
         p = Place(stack.enter_context(ground(who, fs)), stet)
         if who:
+            stack.enter_context(no_leftovers())
             p.btrfs = stack.enter_context(btrfs(p))
             p.own(who.pw_uid, who.pw_gid)
         yield p, who

@@ -222,7 +222,7 @@ class Compile(Work):
 
 
 class FindStat(Work):
-    name, title = "find-stat", "find | xargs stat, 50,000 files"
+    name, title = "find-stat", "find and stat, 50,000 files"
 
     def build(self, b, d):
         b.do(["work", "tree", str(b.size(50000)), "10"], d)
