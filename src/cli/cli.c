@@ -15,70 +15,113 @@
 #include "ops/diff.h"
 #include "ops/json.h"
 #include "ops/meta.h"
+#include "ops/run.h"
 #include "ops/status.h"
 #include "ops/verbs.h"
 
-enum { EXIT_AROUND = 125 }; /* we failed before or around a command */
-
-static const struct {
+static const struct front {
 	const struct verb *verb;
 	cli_print *print;
-} printers[] = {
-	{ &verb_run, print_run },
-	{ &verb_explore, print_explore },
-	{ &verb_status, print_status },
-	{ &verb_list, print_list },
-	{ &verb_diff, print_diff },
-	{ &verb_rollback, print_rollback },
-	{ &verb_prune, print_prune },
-	{ &verb_doctor, print_doctor },
-	{ &verb_version, print_version },
-	{ &verb_help, print_help },
-	{ &verb_completion, print_completion },
+	cli_explain *explain;
+} fronts[] = {
+	{ &verb_run, print_run, NULL },
+	{ &verb_explore, print_explore, NULL },
+	{ &verb_status, print_status, NULL },
+	{ &verb_list, print_list, NULL },
+	{ &verb_diff, print_diff, NULL },
+	{ &verb_commit, print_commit, explain_commit },
+	{ &verb_rollback, print_rollback, NULL },
+	{ &verb_undo, print_undo, explain_undo },
+	{ &verb_redo, print_redo, explain_undo },
+	{ &verb_log, print_log, NULL },
+	{ &verb_forget, print_forget, NULL },
+	{ &verb_prune, print_prune, NULL },
+	{ &verb_check, print_check, NULL },
+	{ &verb_recover, print_recover, NULL },
+	{ &verb_doctor, print_doctor, NULL },
+	{ &verb_version, print_version, NULL },
+	{ &verb_help, print_help, NULL },
+	{ &verb_completion, print_completion, NULL },
 };
 
-static cli_print *printer_of(const struct verb *v)
+static const struct front *front_of(const struct verb *v)
 {
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < ARRAY_SIZE(printers); i++)
-		if (printers[i].verb == v)
-			return printers[i].print;
-	return NULL;
+	while (fronts[i].verb != v)
+		i++;
+	return &fronts[i];
 }
 
-static void write_json(FILE *out, json_t *o)
+static void write_line(FILE *out, const json_t *o)
 {
 	json_dumpf(o, out, JSON_COMPACT);
 	fputc('\n', out);
+}
+
+static void write_json(const struct verb *v, json_t *o)
+{
+	FILE *out = v && v->flags & VERB_RUNS ? stderr : stdout;
+	size_t i;
+
+	if (json_is_array(o))
+		for (i = 0; i < json_array_size(o); i++)
+			write_line(out, json_array_get(o, i));
+	else
+		write_line(out, o);
 	json_decref(o);
+	if (out == stderr)
+		fflush(out);
+}
+
+void cli_complain(const struct err *e, bool hint)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	fflush(stdout);
+	buf_adds(&b, "stet: ");
+	text_escape(&b, e->msg, strlen(e->msg));
+	if (hint && e->hint[0]) {
+		buf_adds(&b, "; ");
+		text_escape(&b, e->hint, strlen(e->hint));
+	}
+	buf_addc(&b, '\n');
+	fputs(buf_str(&b), stderr);
+}
+
+static int status_of(const struct verb *v, const struct err *e)
+{
+	if (v && v->flags & VERB_RUNS)
+		return RUN_STATUS_AROUND;
+	return e->kind ? (int)e->kind : ERR_SYSTEM;
 }
 
 /* @v may be NULL: no verb was found. Returns the exit status. */
 static int report(const struct verb *v, bool json, const struct err *e)
 {
-	bool runs = v && v->flags & VERB_RUNS;
-	AUTO_BUF struct buf b = BUF_INIT;
+	if (json)
+		write_json(v, json_error(e));
+	else
+		cli_complain(e, true);
+	return status_of(v, e);
+}
 
-	fflush(stdout);
-	if (json) {
-		FILE *out = runs ? stderr : stdout;
+/* A failure of which the result tells more. */
+static int report_with(struct cli *c, const struct verb *v, const void *req,
+		       const void *res, const struct err *e)
+{
+	const struct verb_common *common = req;
+	json_t *o;
+	int status;
 
-		write_json(out, json_error(e));
-		fflush(out);
-	} else {
-		buf_adds(&b, "stet: ");
-		text_escape(&b, e->msg, strlen(e->msg));
-		if (e->hint[0]) {
-			buf_adds(&b, "; ");
-			text_escape(&b, e->hint, strlen(e->hint));
-		}
-		buf_addc(&b, '\n');
-		fputs(buf_str(&b), stderr);
+	if (common->json) {
+		o = json_error(e);
+		v->explain(res, json_object_get(o, "error"));
+		write_json(v, o);
+		return status_of(v, e);
 	}
-	if (runs)
-		return EXIT_AROUND;
-	return e->kind ? (int)e->kind : ERR_SYSTEM;
+	status = front_of(v)->explain(c, req, res, e);
+	return status < 0 ? status_of(v, e) : status;
 }
 
 static int print_text(struct cli *c, const struct verb *v, const void *req,
@@ -96,7 +139,7 @@ static int print_text(struct cli *c, const struct verb *v, const void *req,
 		pager_open(&c->ctx, &pager);
 		c->out = pager.out;
 	}
-	r = printer_of(v)(c, req, res, e);
+	r = front_of(v)->print(c, req, res, e);
 	pager_close(&pager);
 	c->out = stdout;
 	return r;
@@ -111,6 +154,19 @@ static int check_output(struct err *e)
 	return err_sys(e, errno ? errno : EIO, "standard output");
 }
 
+/* The verb itself, with a bar for who waits. */
+static int run(struct cli *c, const struct verb *v, const void *req, void *res,
+	       struct err *e)
+{
+	struct progress p;
+	int r;
+
+	progress_begin(&c->ctx, &p);
+	r = v->run(&c->ctx, req, res, e);
+	progress_end(&c->ctx, &p);
+	return r;
+}
+
 int cli_verb(struct cli *c, const struct verb *v, const void *req)
 {
 	const struct verb_common *common = req;
@@ -118,11 +174,19 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	struct err e = { 0 };
 	int r, status;
 
-	if (v->run(&c->ctx, req, res, &e) < 0)
+	r = run(c, v, req, res, &e);
+	if (r < 0 && !v->explain)
 		return report(v, common->json, &e);
+	if (r < 0) {
+		status = report_with(c, v, req, res, &e);
+		if (v->free)
+			v->free(res);
+		return status;
+	}
 	status = v->status ? v->status(req, res) : 0;
+	c->status = -1;
 	if (common->json) {
-		write_json(v->flags & VERB_RUNS ? stderr : stdout, v->json(res));
+		write_json(v, v->json(res));
 		r = 0;
 	} else {
 		r = print_text(c, v, req, res, &e);
@@ -131,7 +195,9 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 		v->free(res);
 	if (r == 0 && !(v->flags & VERB_RUNS))
 		r = check_output(&e);
-	return r < 0 ? report(v, common->json, &e) : status;
+	if (r < 0)
+		return report(v, common->json, &e);
+	return c->status < 0 ? status : c->status;
 }
 
 static int run_line(struct cli *c, const struct verb *v, int argc, char **argv)

@@ -20,6 +20,7 @@ struct cli {
 	FILE *out;
 	bool tty; /* a person reads it */
 	bool color;
+	int status; /* set by a printer that changed the outcome; else -1 */
 };
 
 /*
@@ -33,8 +34,27 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req);
  * failed on the way (a diff is made as it is printed). May change @res.
  */
 typedef int cli_print(struct cli *c, const void *req, const void *res, struct err *e);
-cli_print print_run, print_explore, print_status, print_list, print_diff, print_rollback,
-	print_prune, print_doctor, print_version, print_help, print_completion;
+cli_print print_run, print_explore, print_status, print_list, print_diff, print_commit,
+	print_rollback, print_undo, print_redo, print_log, print_forget, print_prune,
+	print_check, print_recover, print_doctor, print_version, print_help,
+	print_completion;
+
+/*
+ * Explains the failure @e, reported already but for its hint, to a person. Returns the
+ * exit status of what the person made of it, or -1: it is a failure still.
+ */
+typedef int cli_explain(struct cli *c, const void *req, const void *res,
+			const struct err *e);
+cli_explain explain_commit, explain_undo;
+
+/* The same for a commit that a run asked for. */
+struct commit_result;
+struct txn_record;
+int explain_refusal(struct cli *c, const struct txn_record *rec,
+		    const struct commit_result *r, const struct err *e);
+
+/* "stet: MESSAGE; HINT" on standard error, safe for a terminal. */
+void cli_complain(const struct err *e, bool hint);
 
 /* Usage of one verb, or the overview if @v is NULL. */
 void help_text(FILE *out, const struct verb *v);

@@ -117,7 +117,7 @@ static void bash(FILE *out)
 	      "\tfi\n"
 	      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 	      "\t\t[[ ${COMP_WORDS[i]} == -- ]] || continue\n"
-	      "\t\tif declare -F _command_offset >/dev/null && [[ $verb != diff ]]; then\n"
+	      "\t\tif declare -F _command_offset >/dev/null && [[ $verb =~ ^(run|explore)$ ]]; then\n"
 	      "\t\t\t_command_offset $((i + 1))\n"
 	      "\t\telse\n"
 	      "\t\t\t_stet_files -f\n"

@@ -9,7 +9,8 @@
 
 static const char intro[] =
 	"stet runs commands and agents in transactions: everything they change is kept aside, "
-	"can be looked at, and thrown away. The host's files stay as they are.";
+	"can be looked at, committed or thrown away, and taken back after that. Until a commit, "
+	"the host's files stay as they are.";
 
 static const char transactions[] =
 	"A transaction is named by its number (t3 or 3) or the name given with run --name; "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/parse.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,17 @@ static int choice_index(const char *const *choices, const char *given)
 	return -1;
 }
 
+static int parse_count(const char *s, int64_t *n)
+{
+	char *end;
+
+	if (*s < '0' || *s > '9')
+		return -EINVAL;
+	errno = 0;
+	*n = strtoll(s, &end, 10);
+	return errno || *end || *n == 0 ? -EINVAL : 0;
+}
+
 static int set_option(const struct verb_opt *o, char *value, void *req, struct err *e)
 {
 	char what[64];
@@ -78,6 +90,11 @@ static int set_option(const struct verb_opt *o, char *value, void *req, struct e
 		if (text_parse_size(value, FIELD(req, o->offset, uint64_t)) < 0)
 			return err_set(e, ERR_USAGE,
 				       "%s: '%s' is not a size such as 64k, 10M or 2G",
+				       what, value);
+		return 0;
+	case OPT_COUNT:
+		if (parse_count(value, FIELD(req, o->offset, int64_t)) < 0)
+			return err_set(e, ERR_USAGE, "%s: '%s' is not a number from 1 on",
 				       what, value);
 		return 0;
 	case OPT_CHOICE:

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
@@ -8,6 +6,8 @@
 #include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/show.h"
+#include "cli/term.h"
+#include "ops/commit.h"
 #include "ops/diff.h"
 #include "ops/explore.h"
 #include "ops/rollback.h"
@@ -18,6 +18,7 @@ static void headline(struct buf *b, const struct run_res *res)
 {
 	static const char *const fates[] = {
 		[RUN_PENDING] = "pending",
+		[RUN_COMMITTED] = "committed",
 		[RUN_ROLLED_BACK] = "rolled back",
 		[RUN_DROPPED] = "dropped",
 	};
@@ -56,55 +57,31 @@ static void summary(struct buf *b, const struct cli *c, const struct run_res *re
 		buf_addc(b, '\n');
 	}
 	if (res->fate == RUN_PENDING)
-		buf_addf(b,
-			 "  look: stet diff t%lld    throw away: stet rollback t%lld\n",
-			 id, id);
-	else if (res->fate == RUN_ROLLED_BACK)
-		buf_addf(b, "  its data is kept until stet prune\n");
-}
-
-static void on_interrupt(int sig)
-{
-	(void)sig; /* it only has to end the read */
-}
-
-/* First letter of the answer, 0 for an empty line, -1 for end of file or Ctrl-C. */
-static int answer(void)
-{
-	struct sigaction act = { .sa_handler = on_interrupt }, old;
-	char line[256];
-	ssize_t n;
-
-	sigaction(SIGINT, &act, &old);
-	n = read(STDIN_FILENO, line, sizeof(line));
-	sigaction(SIGINT, &old, NULL);
-	if (n <= 0)
-		return -1;
-	return line[0] == '\n' ? 0 : line[0];
-}
-
-static void say(const char *text)
-{
-	fputs(text, stderr);
-	fflush(stderr);
+		buf_addf(
+			b,
+			"  look: stet diff t%lld    keep: stet commit t%lld    throw away: "
+			"stet rollback t%lld\n",
+			id, id, id);
+	else
+		buf_addf(b, "  take it back: stet undo t%lld\n", id);
 }
 
 /* Asks until there is a decision; keeping is what happens without one. */
 static void ask(struct cli *c, const struct run_res *res)
 {
 	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->rec.id);
+	struct commit_req commit = { .txn = ref };
 	struct diff_req diff = { .txn = ref };
 	struct rollback_req rollback = { .txn = ref };
 
 	/* What was typed for the command must not decide over its work. */
 	tcflush(STDIN_FILENO, TCIFLUSH);
 	for (;;) {
-		say("[c]ommit  [d]iff  [k]eep  [r]oll back ? ");
-		switch (answer()) {
+		switch (term_ask("[c]ommit  [d]iff  [k]eep  [r]oll back ? ")) {
 		case 'c':
 		case 'C':
-			say("stet: this version cannot commit yet; keep it, and a later one "
-			    "can\n");
+			if (cli_verb(c, &verb_commit, &commit) == 0)
+				return;
 			break;
 		case 'd':
 		case 'D':
@@ -115,8 +92,6 @@ static void ask(struct cli *c, const struct run_res *res)
 			cli_verb(c, &verb_rollback, &rollback);
 			return;
 		case -1:
-			say("\n");
-			return;
 		case 'k':
 		case 'K':
 			return;
@@ -126,6 +101,20 @@ static void ask(struct cli *c, const struct run_res *res)
 	}
 }
 
+/* The options asked for a commit that was refused; a person may still say yes. */
+static void refused(struct cli *c, const struct run_res *res)
+{
+	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->rec.id);
+	struct commit_req commit = { .txn = ref, .accept_risky = true };
+
+	tcflush(STDIN_FILENO, TCIFLUSH);
+	if (explain_refusal(c, &res->rec, &res->commit, &res->refusal) > 0 &&
+	    cli_verb(c, &verb_commit, &commit) == 0)
+		c->status = res->run.status;
+	else
+		c->status = RUN_STATUS_AROUND;
+}
+
 int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 {
 	const struct run_req *rq = req;
@@ -133,13 +122,21 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	AUTO_BUF struct buf b = BUF_INIT;
 
 	(void)e;
-	if (rq->quiet)
-		return 0;
-	summary(&b, c, res);
+	if (res->run.lost_errno)
+		buf_addf(&b, "stet: output of the command was lost: %s\n",
+			 strerror(res->run.lost_errno));
+	if (!rq->quiet)
+		summary(&b, c, res);
 	show_flush(c, &b);
 	fflush(c->out);
-	if (res->fate == RUN_PENDING && !res->decided && c->tty && isatty(STDIN_FILENO))
+	if (res->refusal.kind) {
+		refused(c, res);
+	} else if (!rq->quiet && res->fate == RUN_PENDING && !res->decided && c->tty &&
+		   isatty(STDIN_FILENO)) {
 		ask(c, res);
+		/* The command's own, whatever was said in the meantime. */
+		c->status = -1;
+	}
 	return 0;
 }
 
@@ -151,8 +148,8 @@ int print_explore(struct cli *c, const void *req, const void *result, struct err
 	(void)e;
 	if (!((const struct explore_req *)req)->quiet)
 		fprintf(c->out,
-			"stet: left t%lld, still pending    look: stet diff t%lld    throw away: "
-			"stet rollback t%lld\n",
-			id, id, id);
+			"stet: left t%lld, still pending    look: stet diff t%lld    keep: stet "
+			"commit t%lld    throw away: stet rollback t%lld\n",
+			id, id, id, id);
 	return 0;
 }

@@ -164,9 +164,9 @@ static void changes(struct cli *c, const struct status_res *res, struct buf *b)
 }
 
 static const char introduction[] =
-	"No transaction here yet. stet keeps what a command changes aside, to be looked at or "
-	"thrown away:\n"
-	"  stet run -- COMMAND      then: stet status, stet diff, stet rollback\n"
+	"No transaction here yet. stet keeps what a command changes aside, to be looked at, kept "
+	"or thrown away:\n"
+	"  stet run -- COMMAND      then: stet status, stet diff, stet commit, stet rollback\n"
 	"More: stet help. Does it work on this machine? stet doctor\n";
 
 int print_status(struct cli *c, const void *req, const void *result, struct err *e)
@@ -194,9 +194,13 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 	if (look == TXN_PENDING || look == TXN_INTERRUPTED)
 		buf_addf(
 			&b,
-			"look: stet diff t%lld    go in: stet explore t%lld    throw away: "
-			"stet rollback t%lld\n",
-			id, id, id);
+			"look: stet diff t%lld    go in: stet explore t%lld    keep: stet commit "
+			"t%lld    throw away: stet rollback t%lld\n",
+			id, id, id, id);
+	else if (look == TXN_KEPT || look == TXN_GONE)
+		buf_addf(&b, "take it back: stet undo t%lld\n", id);
+	else if (look == TXN_HALFWAY)
+		buf_adds(&b, "go on with it: stet recover\n");
 	show_flush(c, &b);
 	return 0;
 }
@@ -204,8 +208,7 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 enum { COLUMNS = 6 };
 
 /* One transaction as cells; the last one, the command, has the rest of the line. */
-static void cells(const struct cli *c, const struct txn_record *r,
-		  struct buf cell[COLUMNS])
+static void cells(const struct cli *c, const struct txn_record *r, struct buf *cell)
 {
 	buf_addf(&cell[0], "t%lld", (long long)r->id);
 	buf_adds(&cell[1], txn_look_name(txn_look(r)));
@@ -222,64 +225,18 @@ static void cells(const struct cli *c, const struct txn_record *r,
 	show_argv(&cell[5], r->argv);
 }
 
-/* Columns that a UTF-8 text takes, roughly: one per code point. */
-static size_t width(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
-static void cut(struct buf *b, size_t from, size_t columns)
-{
-	size_t i, n = 0;
-
-	for (i = from; i < b->len; i++) {
-		n += ((unsigned char)b->data[i] & 0xc0) != 0x80;
-		if (n == columns && width(b->data + i) > 1) {
-			buf_truncate(b, i);
-			buf_adds(b, "…");
-			return;
-		}
-	}
-}
-
 static void table(struct cli *c, const struct list_res *res)
 {
 	static const char *const heads[COLUMNS] = { "ID",   "STATE",	 "EXIT",
 						    "WHEN", "WORKSPACE", "COMMAND" };
-	struct buf(*rows)[COLUMNS] = xcalloc(res->n + 1, sizeof(*rows));
-	size_t wide[COLUMNS] = { 0 }, i, k;
-	int columns = c->tty ? term_width(fileno(c->out)) : 0;
-	AUTO_BUF struct buf b = BUF_INIT;
+	AUTO_FREE struct buf *rows = xcalloc((res->n + 1) * COLUMNS, sizeof(*rows));
+	size_t i;
 
-	for (k = 0; k < COLUMNS; k++)
-		buf_adds(&rows[0][k], heads[k]);
+	for (i = 0; i < COLUMNS; i++)
+		buf_adds(&rows[i], heads[i]);
 	for (i = 0; i < res->n; i++)
-		cells(c, &res->v[i], rows[i + 1]);
-	for (i = 0; i <= res->n; i++)
-		for (k = 0; k + 1 < COLUMNS; k++)
-			if (width(buf_str(&rows[i][k])) > wide[k])
-				wide[k] = width(buf_str(&rows[i][k]));
-	for (i = 0; i <= res->n; i++) {
-		size_t from = b.len;
-
-		for (k = 0; k < COLUMNS; k++) {
-			size_t w = width(buf_str(&rows[i][k]));
-
-			buf_adds(&b, buf_str(&rows[i][k]));
-			if (k + 1 < COLUMNS)
-				buf_addf(&b, "%*s", (int)(wide[k] - w + 2), "");
-			buf_free(&rows[i][k]);
-		}
-		if (columns > 0)
-			cut(&b, from, (size_t)columns);
-		buf_addc(&b, '\n');
-	}
-	free(rows);
-	show_flush(c, &b);
+		cells(c, &res->v[i], &rows[(i + 1) * COLUMNS]);
+	show_table(c, rows, res->n + 1, COLUMNS);
 }
 
 int print_list(struct cli *c, const void *req, const void *result, struct err *e)
@@ -316,7 +273,8 @@ int print_rollback(struct cli *c, const void *req, const void *result, struct er
 		show_totals(&b, &res->totals);
 		buf_addc(&b, '\n');
 	} else {
-		buf_adds(&b, "rolled back; its data is kept until `stet prune`\n");
+		buf_addf(&b, "rolled back; take it back: stet undo t%lld\n",
+			 (long long)res->rec.id);
 	}
 	show_flush(c, &b);
 	return 0;

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/term.h"
 
 /* What is left of @path below @dir: "" if they are equal, NULL if it is not below. */
 static const char *below(const char *dir, const char *path)
@@ -71,6 +72,36 @@ void show_argv(struct buf *b, char *const *argv)
 		}
 		buf_addc(b, '\'');
 	}
+}
+
+void show_typed(struct buf *b, struct cli *c, const char *path)
+{
+	AUTO_BUF struct buf text = BUF_INIT, safe = BUF_INIT;
+	const char *cwd, *rest = NULL;
+	struct err ignored;
+	char *word[2];
+
+	if (op_ctx_cwd(&c->ctx, &cwd, &ignored) == 0)
+		rest = below(cwd, path);
+	/* A name that could be taken for an option or, as the first operand, for a number. */
+	if (rest && (*rest == '-' || *rest == '~' || strspn(rest, "t0123456789")))
+		buf_adds(&text, "./");
+	buf_adds(&text, !rest ? path : *rest ? rest : ".");
+	text_quote(&safe, buf_str(&text), text.len);
+	if (safe.data[0] != '"' || !strpbrk(safe.data, "\\")) {
+		word[0] = text.data;
+		word[1] = NULL;
+		show_argv(b, word);
+		return;
+	}
+	/* bash, zsh and ksh read the escapes in this form. */
+	buf_adds(b, "$'");
+	for (size_t i = 1; i + 1 < safe.len; i++) {
+		if (safe.data[i] == '\'')
+			buf_addc(b, '\\');
+		buf_addc(b, safe.data[i]);
+	}
+	buf_addc(b, '\'');
 }
 
 void show_totals(struct buf *b, const struct change_totals *t)
@@ -198,4 +229,57 @@ void show_flush(struct cli *c, struct buf *b)
 	if (b->len)
 		fwrite(b->data, 1, b->len, c->out);
 	buf_reset(b);
+}
+
+/* Columns that a UTF-8 text takes, roughly: one per code point. */
+static size_t width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+static void cut(struct buf *b, size_t from, size_t columns)
+{
+	size_t i, n = 0;
+
+	for (i = from; i < b->len; i++) {
+		n += ((unsigned char)b->data[i] & 0xc0) != 0x80;
+		if (n == columns && width(b->data + i) > 1) {
+			buf_truncate(b, i);
+			buf_adds(b, "…");
+			return;
+		}
+	}
+}
+
+void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns)
+{
+	AUTO_FREE size_t *wide = xcalloc(columns, sizeof(*wide));
+	int edge = c->tty ? term_width(fileno(c->out)) : 0;
+	AUTO_BUF struct buf b = BUF_INIT;
+	size_t i, k;
+
+	for (i = 0; i < rows * columns; i++)
+		if (width(buf_str(&cells[i])) > wide[i % columns])
+			wide[i % columns] = width(buf_str(&cells[i]));
+	for (i = 0; i < rows; i++) {
+		size_t from = b.len;
+
+		for (k = 0; k < columns; k++) {
+			struct buf *cell = &cells[i * columns + k];
+			size_t w = width(buf_str(cell));
+
+			buf_adds(&b, buf_str(cell));
+			if (k + 1 < columns)
+				buf_addf(&b, "%*s", (int)(wide[k] - w + 2), "");
+			buf_free(cell);
+		}
+		if (edge > 0)
+			cut(&b, from, (size_t)edge);
+		buf_addc(&b, '\n');
+	}
+	show_flush(c, &b);
 }

@@ -38,6 +38,14 @@ void show_change(struct buf *b, const struct cli *c, const char *workspace, char
  * colour. */
 void show_color(struct buf *b, const struct cli *c, const char *sgr);
 
+/* @path as one could type it here: relative if below the current directory, quoted for a
+ * shell if need be, whatever bytes it holds. */
+void show_typed(struct buf *b, struct cli *c, const char *path);
+
+/* @rows times @columns cells as a table, the first row being its head; frees the cells,
+ * not the array. Lines are cut at the edge of a terminal. */
+void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns);
+
 /* Writes the buffer to c->out and empties it. */
 void show_flush(struct cli *c, struct buf *b);
 

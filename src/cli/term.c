@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -32,6 +33,87 @@ int term_width(int fd)
 	struct winsize ws;
 
 	return ioctl(fd, TIOCGWINSZ, &ws) == 0 ? ws.ws_col : 0;
+}
+
+bool term_can_ask(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+static void on_interrupt(int sig)
+{
+	(void)sig; /* it only has to end the read */
+}
+
+int term_ask(const char *question)
+{
+	struct sigaction act = { .sa_handler = on_interrupt }, old;
+	char line[256];
+	ssize_t n;
+
+	fputs(question, stderr);
+	fflush(stderr);
+	sigaction(SIGINT, &act, &old);
+	n = read(STDIN_FILENO, line, sizeof(line));
+	sigaction(SIGINT, &old, NULL);
+	if (n <= 0) {
+		fputc('\n', stderr);
+		return -1;
+	}
+	return line[0] == '\n' ? 0 : (unsigned char)line[0];
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+enum { PATIENCE_MS = 1000, REDRAW_MS = 100, BAR_MAX = 40 };
+
+static void draw(void *arg, uint64_t done, uint64_t total)
+{
+	struct progress *p = arg;
+	int64_t now = now_ms();
+	char bar[BAR_MAX + 1];
+	int wide = p->columns > BAR_MAX + 40 ? BAR_MAX : 10;
+	int full;
+
+	if (now - p->begun < PATIENCE_MS || now - p->drawn < REDRAW_MS || !total)
+		return;
+	p->drawn = now;
+	if (done > total)
+		done = total;
+	full = (int)((double)done / (double)total * wide);
+	memset(bar, ' ', (size_t)wide);
+	memset(bar, '=', (size_t)full);
+	bar[wide] = '\0';
+	fprintf(stderr, "\r[%s] %3d %%  %llu of %llu", bar,
+		(int)((double)done / (double)total * 100), (unsigned long long)done,
+		(unsigned long long)total);
+	fflush(stderr);
+}
+
+void progress_begin(struct op_ctx *ctx, struct progress *p)
+{
+	const char *term = op_ctx_env(ctx, "TERM");
+
+	*p = (struct progress){ .begun = now_ms() };
+	if (!isatty(STDERR_FILENO) || !term || strcmp(term, "dumb") == 0)
+		return;
+	p->columns = term_width(STDERR_FILENO);
+	ctx->progress = draw;
+	ctx->progress_arg = p;
+}
+
+void progress_end(struct op_ctx *ctx, struct progress *p)
+{
+	ctx->progress = NULL;
+	ctx->progress_arg = NULL;
+	if (p->drawn)
+		fputs("\r\033[K", stderr);
 }
 
 /* The command line to run, or NULL for none. */

@@ -3,6 +3,7 @@
 #define STET_CLI_TERM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -13,6 +14,23 @@ bool term_wants_color(const struct op_ctx *ctx, int choice, int fd);
 
 /* Columns of the terminal on @fd; 0 if it is none. */
 int term_width(int fd);
+
+/* Can we ask a person? Standard input and error are terminals. */
+bool term_can_ask(void);
+
+/* Asks and reads a line: its first letter, 0 if it is empty, -1 for end of file or Ctrl-C. */
+int term_ask(const char *question);
+
+/*
+ * A bar on standard error, drawn when something takes longer than a second, if that is a
+ * terminal. From begin to end the context's progress is the bar's.
+ */
+struct progress {
+	int64_t begun, drawn; /* milliseconds; drawn 0: not yet */
+	int columns;
+};
+void progress_begin(struct op_ctx *ctx, struct progress *p);
+void progress_end(struct op_ctx *ctx, struct progress *p);
 
 /*
  * A pager between us and the terminal: STET_PAGER, GIT_PAGER, PAGER, or less. While it

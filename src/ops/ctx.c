@@ -22,12 +22,34 @@ void op_ctx_close(struct op_ctx *ctx)
 	ctx->cwd = NULL;
 }
 
-int op_ctx_home(struct op_ctx *ctx, struct home **h, struct err *e)
+int op_ctx_open(struct op_ctx *ctx, struct home **h, struct err *e)
 {
 	if (!ctx->have_home && home_open(&ctx->home, e) < 0)
 		return -1;
 	ctx->have_home = true;
 	*h = &ctx->home;
+	return 0;
+}
+
+int op_ctx_home(struct op_ctx *ctx, struct home **h, struct err *e)
+{
+	if (op_ctx_open(ctx, h, e) < 0)
+		return -1;
+	if (!ctx->recovered && txn_recover_if_needed(*h, e) < 0)
+		return err_wrap(e, "what a crash left unfinished");
+	ctx->recovered = true;
+	return 0;
+}
+
+int op_ctx_look(struct op_ctx *ctx, struct home **h, struct err *e)
+{
+	struct err ignored;
+
+	if (op_ctx_open(ctx, h, e) < 0)
+		return -1;
+	if (!ctx->recovered)
+		txn_recover_if_needed(*h, &ignored);
+	ctx->recovered = true;
 	return 0;
 }
 
@@ -68,6 +90,25 @@ int op_ctx_txn(struct op_ctx *ctx, const char *ref, struct txn *t, struct err *e
 	if (txn_find(h, ref, cwd, t, e) == 0)
 		return 0;
 	return e->kind == ERR_USAGE && !e->hint[0] ? err_hint(e, "see: stet list") : -1;
+}
+
+int op_ctx_operands(struct op_ctx *ctx, const char *first, char *const *rest,
+		    struct txn *t, char ***paths, struct err *e)
+{
+	struct err none;
+	size_t i;
+
+	if (op_ctx_txn(ctx, first, t, e) < 0) {
+		if (!first || e->kind != ERR_USAGE)
+			return -1;
+		/* Not one of ours by number or name: a path, of the transaction here. */
+		if (op_ctx_txn(ctx, NULL, t, &none) < 0)
+			return -1;
+		strv_push(paths, xstrdup(first));
+	}
+	for (i = 0; rest && rest[i]; i++)
+		strv_push(paths, xstrdup(rest[i]));
+	return 0;
 }
 
 /* Removes empty, "." and ".." components of an absolute path, by text alone. */

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "txn/txn.h"
 
 static const char b64[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -130,26 +129,31 @@ void json_set_time(json_t *o, const char *key, int64_t ns)
 	json_object_set_new(o, key, json_string(text));
 }
 
-json_t *json_error(const struct err *e)
+json_t *json_error_detail(const struct err *e)
 {
-	json_t *o = json_result();
 	json_t *d = json_object();
 
 	json_object_set_new(d, "kind", json_string(err_kind_name(e->kind)));
 	json_set_str(d, "message", e->msg);
 	json_set_str(d, "hint", e->hint[0] ? e->hint : NULL);
 	json_object_set_new(d, "errno", e->sys ? json_integer(e->sys) : json_null());
-	json_object_set_new(o, "error", d);
+	return d;
+}
+
+json_t *json_error(const struct err *e)
+{
+	json_t *o = json_result();
+
+	json_object_set_new(o, "error", json_error_detail(e));
 	return o;
 }
 
 json_t *json_txn(const struct txn_record *r)
 {
 	json_t *o = json_object(), *argv = json_array(), *effects = json_array();
-	AUTO_FREE char *ref = xasprintf("t%lld", (long long)r->id);
 	size_t i;
 
-	json_object_set_new(o, "id", json_string(ref));
+	json_object_set_new(o, "id", json_txn_ref(r->id));
 	json_set_str(o, "name", r->name);
 	json_object_set_new(o, "state", json_string(txn_look_name(txn_look(r))));
 	json_set_str(o, "workspace", r->workspace);
@@ -251,6 +255,37 @@ json_t *json_totals(const struct change_totals *t)
 	json_object_set_new(o, "deleted", json_integer((json_int_t)t->deleted));
 	json_object_set_new(o, "bytes", json_integer((json_int_t)t->bytes));
 	return o;
+}
+
+void json_set_notes(json_t *o, const char *key, const struct path_notes *n)
+{
+	json_t *a = json_array();
+	char more[64];
+	size_t i;
+
+	for (i = 0; i < n->n; i++) {
+		json_t *j = json_object();
+
+		json_set_str(j, "path", n->v[i].path);
+		json_set_str(j, "what", n->v[i].what);
+		json_array_append_new(a, j);
+	}
+	if (n->n)
+		json_object_set(o, key, a);
+	json_decref(a);
+	snprintf(more, sizeof(more), "%s_more", key);
+	if (n->more)
+		json_object_set_new(o, more, json_integer((json_int_t)n->more));
+}
+
+json_t *json_txn_ref(int64_t id)
+{
+	char text[32];
+
+	if (!id)
+		return json_null();
+	snprintf(text, sizeof(text), "t%lld", (long long)id);
+	return json_string(text);
 }
 
 json_t *json_pack_bytes(const char *s)

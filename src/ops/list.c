@@ -56,7 +56,7 @@ int op_list(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	struct home *h;
 
 	res->ids = rq->ids;
-	if (op_ctx_home(ctx, &h, e) < 0)
+	if (op_ctx_look(ctx, &h, e) < 0)
 		return -1;
 	if (journal_txn_each(h->journal, gather, &g, e) < 0) {
 		list_free(res);
@@ -83,7 +83,8 @@ const struct verb verb_list = {
 	.description =
 		"Lists your transactions, newest first, whatever directory they belong to. The "
 		"state is running, interrupted (whoever ran it was killed), pending (it ended, "
-		"a decision is due), rolled back, or pruned.",
+		"a decision is due), committed, rolled back, unfinished (a commit or undo was "
+		"interrupted; the next stet command goes on with it), or pruned.",
 	.opts = opts,
 	.flags = VERB_JSON | VERB_COLOR,
 	.request_size = sizeof(struct list_req),

@@ -96,9 +96,10 @@ static json_t *names(const char *const *choices)
 static json_t *opt_json(const struct verb_opt *o)
 {
 	static const char *const types[] = {
-		[OPT_FLAG] = "flag", [OPT_STRING] = "string",
-		[OPT_LIST] = "list", [OPT_DURATION] = "duration",
-		[OPT_SIZE] = "size", [OPT_CHOICE] = "choice",
+		[OPT_FLAG] = "flag",   [OPT_STRING] = "string",
+		[OPT_LIST] = "list",   [OPT_DURATION] = "duration",
+		[OPT_SIZE] = "size",   [OPT_CHOICE] = "choice",
+		[OPT_COUNT] = "count",
 	};
 	char letter[2] = { o->letter, 0 };
 	json_t *j = json_object();

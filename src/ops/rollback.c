@@ -75,7 +75,8 @@ const struct verb verb_rollback = {
 	.description =
 		"Gives a pending or interrupted transaction up. The host's files were never "
 		"touched, so there is nothing to wait for. What the transaction held stays "
-		"readable, with stet diff, until stet prune deletes it.\n"
+		"readable, with stet diff, and stet undo brings it back, until stet prune "
+		"deletes it.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest one of the "
 		"current directory.\n"

@@ -6,11 +6,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "ops/commit.h"
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/sandbox.h"
 
-static const char *const actions[] = { "keep", "rollback", NULL };
+static const char *const actions[] = { "commit", "keep", "rollback", NULL };
 static const char *const tmps[] = { "private", "host", NULL };
 
 #define AT(field) offsetof(struct run_req, field)
@@ -20,10 +21,14 @@ static const struct verb_opt opts[] = {
 	  AT(workspace), NULL, ARG_DIR },
 	{ "name", 'n', OPT_STRING, "NAME", "a name to call the transaction by",
 	  AT(name) },
-	{ "on-success", 0, OPT_CHOICE, "ACTION", "after exit status 0: keep or rollback",
-	  AT(on_success), actions, ARG_CHOICE },
-	{ "on-failure", 0, OPT_CHOICE, "ACTION", "after any other end: keep or rollback",
-	  AT(on_failure), actions, ARG_CHOICE },
+	{ "on-success", 0, OPT_CHOICE, "ACTION",
+	  "after exit status 0: commit, keep or rollback", AT(on_success), actions,
+	  ARG_CHOICE },
+	{ "on-failure", 0, OPT_CHOICE, "ACTION",
+	  "after any other end: commit, keep or rollback", AT(on_failure), actions,
+	  ARG_CHOICE },
+	{ "accept-risky", 0, OPT_FLAG, NULL, "commit what deserves a look, too",
+	  AT(accept_risky) },
 	{ "timeout", 't', OPT_DURATION, "TIME",
 	  "end the command after TIME (90s, 5m, 2h)", AT(timeout) },
 	{ "env", 'e', OPT_LIST, "NAME[=VALUE]",
@@ -185,22 +190,40 @@ static int sum_up(const struct txn_record *rec, struct run_res *res, struct err 
 	return change_walk(layers, n, tally, &t, e);
 }
 
+/* Being refused is no failure of the run: the transaction is pending, and says why. */
+static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
+		   const struct run_req *rq, struct run_res *res)
+{
+	const struct commit_wish w = {
+		.accept_risky = rq->accept_risky,
+		.progress = ctx->progress,
+		.progress_arg = ctx->progress_arg,
+	};
+
+	if (txn_commit(h, t, &w, &res->commit, &res->refusal) == 0)
+		res->fate = RUN_COMMITTED;
+	else if (!res->refusal.kind)
+		res->refusal.kind = ERR_SYSTEM;
+}
+
 /* Records the end, and does with the transaction what the options or its emptiness ask. */
-static int settle(struct home *h, struct txn *t, const struct run_req *rq,
-		  struct run_res *res, struct err *e)
+static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
+		  const struct run_req *rq, struct run_res *res, struct err *e)
 {
 	const char *reason = run_reason_name(res->run.reason);
 	bool ok = res->run.reason == RUN_EXIT && res->run.status == 0;
 	int action = ok ? rq->on_success : rq->on_failure;
 
 	res->decided = action != RUN_ACTION_NONE;
-	if (!res->ntops && action == RUN_ACTION_NONE) {
+	if (!res->ntops && (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT)) {
 		res->fate = RUN_DROPPED;
 		return txn_discard(h, t, res->run.status, reason, e);
 	}
 	res->fate = RUN_PENDING;
 	if (txn_end(h, t, res->run.status, reason, e) < 0)
 		return -1;
+	if (action == RUN_ACTION_COMMIT)
+		commit(h, t, ctx, rq, res);
 	if (action != RUN_ACTION_ROLLBACK)
 		return 0;
 	res->fate = RUN_ROLLED_BACK;
@@ -214,19 +237,20 @@ static void run_free(void *res)
 
 	for (i = 0; i < r->ntops && i < RUN_TOPS; i++)
 		free(r->tops[i].path);
+	commit_result_free(&r->commit);
 	txn_record_free(&r->rec);
 }
 
 /* After the command: what it did, and what becomes of that. */
-static int conclude(struct home *h, struct txn *t, const struct run_req *rq,
-		    struct run_res *res, struct err *e)
+static int conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
+		    const struct run_req *rq, struct run_res *res, struct err *e)
 {
 	struct err second;
 	int r;
 
 	r = sum_up(&t->rec, res, e);
 	if (r == 0)
-		r = settle(h, t, rq, res, e);
+		r = settle(ctx, h, t, rq, res, e);
 	else
 		txn_end(h, t, res->run.status, run_reason_name(res->run.reason), &second);
 	if (r == 0)
@@ -266,7 +290,7 @@ static int execute(struct op_ctx *ctx, struct home *h, struct txn *t,
 	/* If nothing was executed, nothing is to be kept. */
 	if (r < 0)
 		txn_discard(h, t, 125, "error", &ignored);
-	return r < 0 ? r : conclude(h, t, rq, res, e);
+	return r < 0 ? r : conclude(ctx, h, t, rq, res, e);
 }
 
 int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
@@ -311,11 +335,12 @@ static json_t *run_json(const void *result)
 {
 	static const char *const fates[] = {
 		[RUN_PENDING] = "pending",
+		[RUN_COMMITTED] = "committed",
 		[RUN_ROLLED_BACK] = "rolled back",
 		[RUN_DROPPED] = "dropped",
 	};
 	const struct run_res *res = result;
-	json_t *o = json_result();
+	json_t *o = json_result(), *refusal;
 
 	json_object_set_new(o, "txn", json_txn(&res->rec));
 	json_object_set_new(o, "fate", json_string(fates[res->fate]));
@@ -324,13 +349,24 @@ static json_t *run_json(const void *result)
 	json_object_set_new(o, "changes", json_totals(&res->totals));
 	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
 	json_object_set_new(o, "run_us", json_integer(res->run.run_us));
+	if (res->run.lost_errno)
+		json_set_str(o, "output_lost", strerror(res->run.lost_errno));
+	if (res->fate == RUN_COMMITTED)
+		json_object_set_new(o, "op", json_integer(res->commit.op));
+	if (res->refusal.kind) {
+		refusal = json_error_detail(&res->refusal);
+		commit_explain(&res->commit, refusal);
+		json_object_set_new(o, "error", refusal);
+	}
 	return o;
 }
 
 static int run_status(const void *req, const void *res)
 {
+	const struct run_res *rr = res;
+
 	(void)req;
-	return ((const struct run_res *)res)->run.status;
+	return rr->refusal.kind ? RUN_STATUS_AROUND : rr->run.status;
 }
 
 const struct verb verb_run = {
@@ -350,11 +386,12 @@ const struct verb verb_run = {
 		"\n"
 		"The exit status is the command's: 128+N if signal N ended it, 124 after "
 		"--timeout, 126 if it cannot be executed, 127 if it is not found, 125 if the "
-		"sandbox could not be made; then nothing was executed. With --json the result "
-		"is the last line of standard error.\n"
+		"sandbox could not be made (then nothing was executed) or if --on-success commit "
+		"was refused (then the transaction is pending). With --json the result is the "
+		"last line of standard error.\n"
 		"\n"
 		"  stet run -- make test\n"
-		"  stet run --timeout 5m --on-failure rollback -- ./migrate.sh\n"
+		"  stet run --on-success commit --on-failure rollback -- ./migrate.sh\n"
 		"  stet run --hide ~/.ssh --write-through ~/.cache -- bash",
 	.opts = opts,
 	.args = args,

@@ -5,8 +5,14 @@
 #include "change/change.h"
 #include "ops/verb.h"
 #include "runner/runner.h"
+#include "txn/commit.h"
 
-enum run_action { RUN_ACTION_NONE, RUN_ACTION_KEEP, RUN_ACTION_ROLLBACK };
+enum run_action {
+	RUN_ACTION_NONE,
+	RUN_ACTION_COMMIT,
+	RUN_ACTION_KEEP,
+	RUN_ACTION_ROLLBACK,
+};
 
 struct run_req {
 	struct verb_common common;
@@ -14,7 +20,7 @@ struct run_req {
 	int on_success, on_failure; /* enum run_action */
 	int64_t timeout;
 	char **env;
-	bool clean_env, quiet;
+	bool clean_env, quiet, accept_risky;
 	int tmp; /* 1 private, 2 host */
 	char **read_only, **write_through, **hide;
 	char **argv;
@@ -30,8 +36,12 @@ struct run_top {
 
 enum { RUN_TOPS = 10 };
 
+/* Exit status if we failed before or around the command. */
+enum { RUN_STATUS_AROUND = 125 };
+
 enum run_fate {
 	RUN_PENDING,	 /* a decision is due */
+	RUN_COMMITTED,	 /* as the options asked */
 	RUN_ROLLED_BACK, /* as the options asked */
 	RUN_DROPPED,	 /* nothing was changed: nothing is kept */
 };
@@ -44,6 +54,8 @@ struct run_res {
 	struct change_totals totals;
 	struct run_top tops[RUN_TOPS];
 	size_t ntops; /* of all, not only of those kept above */
+	struct commit_result commit;
+	struct err refusal; /* of the commit that the options asked for; kind 0: none */
 };
 
 /*

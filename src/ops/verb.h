@@ -23,6 +23,7 @@ enum opt_type {
 	OPT_DURATION, /* int64_t, milliseconds; 0 if not given */
 	OPT_SIZE,     /* uint64_t, bytes; 0 if not given */
 	OPT_CHOICE,   /* int: 1 + index into choices; 0 if not given */
+	OPT_COUNT,    /* int64_t, 1 or more; 0 if not given */
 };
 
 /* What an operand or the argument of an option names; completions follow it. */
@@ -71,6 +72,7 @@ enum verb_flags {
 	 * standard error, and our own failures have status 125.
 	 */
 	VERB_RUNS = 1 << 2,
+	VERB_LINES = 1 << 3, /* its JSON is an array: one object a line is written */
 };
 
 struct verb {
@@ -82,9 +84,12 @@ struct verb {
 	const struct verb_arg *args;
 	unsigned flags;
 	size_t request_size, result_size;
-	/* @res is zeroed. On failure it holds nothing that needs to be freed. */
+	/* @res is zeroed. On failure it holds nothing that needs to be freed, unless the
+	 * verb explains its failures. */
 	int (*run)(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-	json_t *(*json)(const void *res);		 /* new reference; VERB_JSON */
+	json_t *(*json)(const void *res); /* new reference; VERB_JSON */
+	/* Adds to a JSON error what the result of a failure says about it; or NULL. */
+	void (*explain)(const void *res, json_t *error);
 	int (*status)(const void *req, const void *res); /* exit status; NULL: always 0 */
 	void (*free)(void *res);			 /* contents only; may be NULL */
 };

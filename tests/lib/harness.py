@@ -32,6 +32,15 @@ class Count:
         self.seconds = 0.0
 
 
+def shortened(text, most=400):
+    """Both ends of what is too long to be read."""
+    lines = text.splitlines()
+    if len(lines) <= most:
+        return text
+    half = most // 2
+    return "\n".join(lines[:half] + [f"... {len(lines) - most} lines ..."] + lines[-half:])
+
+
 class Report:
     """Collects results and prints them: one line per suite, failures in full."""
 
@@ -47,7 +56,7 @@ class Report:
             c.impossible += impossible
             c.seconds += seconds
             if trouble:
-                print(f"\n---- {suite}\n{trouble.rstrip()}\n", flush=True)
+                print(f"\n---- {suite}\n{shortened(trouble.rstrip())}\n", flush=True)
 
     def line(self, suite):
         c = self.suites.get(suite)
@@ -279,7 +288,10 @@ def plan(report, suites, people, stage, dirs, places, extra):
                 copy = f"{stage}/{kind}/{os.path.basename(exe)}"
                 shutil.copy2(exe, copy)
                 for who in people:
-                    d = places.new(who)
+                    # Some change to another user on the way: not in root's home.
+                    d = f"{stage}/unit/{len(jobs)}"
+                    os.makedirs(d, 0o755)
+                    os.chown(d, who.uid, who.gid)
                     jobs.append((unit_job, report, f"unit/{kind}/{who.label}", copy,
                                  job_env(who, d, kind, stage), who, d))
     if "meta" in suites:

@@ -77,8 +77,8 @@ def test_few_descriptors(stet, work, limit):
 
 
 @pytest.mark.parametrize("opts", [
-    ["--hide", "/no/such/path"], ["--read-only", "/no/such/path"],
-    ["--write-through", "/no/such/path"],
+    ["--hide", "/no-such-path-here"], ["--read-only", "/no-such-path-here"],
+    ["--write-through", "/no-such-path-here"],
 ])
 def test_a_wish_that_cannot_be_met(stet, work, opts):
     refused(stet, work, wrapped(stet, [], work, *opts))

@@ -28,7 +28,7 @@ def complains(r, rc):
     (["run", "--tmp", "public", "--", "true"], 125),
     (["run", "--name", "", "--", "true"], 125), (["run", "--name", "a/b", "--", "true"], 125),
     (["run", "--name", "7", "--", "true"], 125), (["run", "--env", "=x", "--", "true"], 125),
-    (["run", "--workspace", "/no/such", "--", "true"], 125),
+    (["run", "--workspace", "/no-such-directory-here", "--", "true"], 125),
     (["run", "--workspace", "/etc/passwd", "--", "true"], 125),
     (["run", "--workspace", "/", "--", "true"], 125),
     (["run", "--workspace", "/proc", "--", "true"], 125),
@@ -101,9 +101,10 @@ def test_no_home(stet, work):
     assert r.rc == 0, repr(r)
 
 
-@pytest.mark.parametrize("value", ["relative", "/no/such/home", "/dev/null", ""])
-def test_strange_home(stet, work, value):
-    r = stet.sh("echo RAN", cwd=work, env={"HOME": value})
+@pytest.mark.parametrize("value", ["relative", "{}/none/home", "/dev/null", ""])
+def test_strange_home(stet, home, work, value):
+    r = stet.sh("echo RAN", cwd=work, env={"HOME": value.format(home)})
+    assert not os.path.exists(home / "none"), "a home is not ours to make"
     if r.rc == 0:
         assert r.out == "RAN\n"
         assert not os.path.exists(work / "relative")

@@ -48,10 +48,12 @@ def test_rooms_include_only_rooms_below():
 
 def test_includes_name_existing_files_by_room():
     """Always "room/file.h", so that a reader sees where a name comes from."""
+    made = {name for rel in files("src", suffixes=("meson.build",))
+            for name in re.findall(r"output: '([^']+)'", read(rel))}
     wrong = []
     for rel in files("src", suffixes=(".c", ".h")):
         for path in INCLUDE.findall(read(rel)):
-            if not os.path.exists(os.path.join(ROOT, "src", path)):
+            if path not in made and not os.path.exists(os.path.join(ROOT, "src", path)):
                 wrong.append(f"{rel}: {path}")
     assert not wrong
 
@@ -59,7 +61,8 @@ def test_includes_name_existing_files_by_room():
 def test_all_sources_are_listed_in_their_room():
     wrong = []
     for room in rooms():
-        listed = set(re.findall(r"'([^']+\.c)'", read(f"src/{room}/meson.build")))
+        # A condition around a file is no reason to leave it out of the list.
+        listed = set(re.findall(r"'([^'/]+\.c)'", read(f"src/{room}/meson.build")))
         present = {os.path.basename(f) for f in files(f"src/{room}", suffixes=(".c",))}
         if room == "cli":
             present -= {"main.c"}  # belongs to the program, not to the library
@@ -72,7 +75,8 @@ def test_all_unit_tests_are_built():
     present = [os.path.basename(f)[:-2] for f in files("tests/unit", suffixes=(".c",))
                if os.path.basename(f).startswith("test_")]
     assert present
-    assert [f for f in present if not re.search(rf"\b{re.escape(f)}\b", text)] == []
+    part = len("test_")
+    assert [f for f in present if f"'{f}'" not in text and f"'{f[part:]}'" not in text] == []
 
 
 def compile_flags():

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "cli/term.h"
+#include "ops/commit.h"
+#include "ops/undo.h"
+#include "ops/verbs.h"
+
+enum { NOTES_SHOWN = 20, TYPED = 3 };
+
+static void write_error(struct buf *b)
+{
+	fflush(stdout);
+	fputs(buf_str(b), stderr);
+	buf_reset(b);
+}
+
+/* Paths, and what is to be said about each, in two columns. */
+static void notes(struct buf *b, const struct cli *c, const char *workspace,
+		  const struct path_notes *n)
+{
+	size_t i, shown = n->n < NOTES_SHOWN ? n->n : NOTES_SHOWN, wide = 0, at;
+	uint64_t more = n->n - shown + n->more;
+
+	for (i = 0; i < shown; i++) {
+		AUTO_BUF struct buf name = BUF_INIT;
+
+		show_path(&name, c, workspace, n->v[i].path);
+		wide = name.len > wide && name.len <= 40 ? name.len : wide;
+	}
+	for (i = 0; i < shown; i++) {
+		buf_adds(b, "  ");
+		at = b->len;
+		show_path(b, c, workspace, n->v[i].path);
+		buf_addf(b, "%*s",
+			 b->len - at < wide ? (int)(wide - (b->len - at) + 2) : 2, "");
+		text_escape(b, n->v[i].what, strlen(n->v[i].what));
+		buf_addc(b, '\n');
+	}
+	if (more)
+		buf_addf(b, "  … and %llu more\n", (unsigned long long)more);
+}
+
+/* "  merge both:  stet commit t3 --ours a --ours b" */
+static void command(struct buf *b, struct cli *c, const char *what, int64_t id,
+		    const char *option, const struct path_notes *n)
+{
+	size_t i;
+
+	buf_addf(b, "%-22s stet commit t%lld", what, (long long)id);
+	for (i = 0; i < n->n && n->n + n->more <= TYPED; i++) {
+		buf_addf(b, " %s ", option);
+		show_typed(b, c, n->v[i].path);
+	}
+	if (n->n + n->more > TYPED)
+		buf_addf(b, " %s PATH", option);
+	buf_addc(b, '\n');
+}
+
+static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
+		     const struct path_notes *n)
+{
+	long long id = rec->id;
+
+	notes(b, c, rec->workspace, n);
+	buf_addf(b, "%-22s stet diff t%lld --conflicts\n", "look:", id);
+	command(b, c, "the transaction wins:", id, "--ours", n);
+	command(b, c, "the host wins:", id, "--theirs", n);
+	buf_addf(b, "%-22s stet commit t%lld --merge\n", "merge text:", id);
+	if (n->n + n->more > TYPED)
+		buf_adds(b, "PATH may be a directory or a pattern, and is repeatable\n");
+}
+
+int explain_refusal(struct cli *c, const struct txn_record *rec,
+		    const struct commit_result *r, const struct err *e)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+	long long id = rec->id;
+	int a;
+
+	if (e->kind == ERR_CONFLICT && r->conflicts.n) {
+		cli_complain(e, false);
+		conflict(&b, c, rec, &r->conflicts);
+		write_error(&b);
+		return -1;
+	}
+	if (e->kind != ERR_DENIED || !r->risks.n) {
+		cli_complain(e, true);
+		return -1;
+	}
+	cli_complain(e, false);
+	notes(&b, c, rec->workspace, &r->risks);
+	buf_addf(&b, "%-22s stet diff t%lld\n", "look:", id);
+	if (!term_can_ask())
+		buf_addf(&b, "%-22s stet commit t%lld --accept-risky\n",
+			 "commit all the same:", id);
+	write_error(&b);
+	if (!term_can_ask())
+		return -1;
+	do
+		a = term_ask("Commit all the same? [y]es  [n]o ? ");
+	while (a != -1 && !strchr("yYnN", a ? a : '?'));
+	return a == 'y' || a == 'Y';
+}
+
+int explain_commit(struct cli *c, const void *req, const void *result,
+		   const struct err *e)
+{
+	const struct commit_res *res = result;
+	struct commit_req again = *(const struct commit_req *)req;
+
+	if (explain_refusal(c, &res->rec, &res->done, e) <= 0)
+		return -1;
+	again.accept_risky = true;
+	return cli_verb(c, &verb_commit, &again);
+}
+
+static void totals(struct buf *b, const struct commit_result *r)
+{
+	struct change_totals t = commit_totals(r);
+
+	t.bytes = 0;
+	show_totals(b, &t);
+	if (r->merged)
+		buf_addf(b, ", %llu merged", (unsigned long long)r->merged);
+}
+
+int print_commit(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct commit_res *res = result;
+	long long id = res->rec.id;
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	(void)req;
+	(void)e;
+	buf_addf(&b, "t%lld ", id);
+	if (res->dry_run) {
+		buf_adds(&b, "would be committed: ");
+		totals(&b, &res->done);
+		buf_adds(&b, res->done.left ? "; the rest would stay pending\n" : "\n");
+		if (res->done.risks.n) {
+			buf_adds(&b, "deserve a look first:\n");
+			notes(&b, c, res->rec.workspace, &res->done.risks);
+		}
+	} else if (!res->done.op) {
+		buf_addf(&b,
+			 "has nothing to commit and stays pending; throw it away: stet "
+			 "rollback t%lld\n",
+			 id);
+	} else {
+		buf_adds(&b, res->done.left ? "committed in part: " : "committed: ");
+		totals(&b, &res->done);
+		buf_addf(&b, "; take it back: stet undo t%lld\n", id);
+		if (res->done.left) {
+			buf_adds(&b, "still pending: ");
+			show_totals(&b, &res->left);
+			buf_addf(&b, "; look: stet status t%lld\n", id);
+		}
+	}
+	show_flush(c, &b);
+	return 0;
+}
+
+int explain_undo(struct cli *c, const void *req, const void *result, const struct err *e)
+{
+	const struct undo_res *res = result;
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	(void)req;
+	cli_complain(e, !res->done.conflicts.n);
+	if (!res->done.conflicts.n)
+		return -1;
+	notes(&b, c, res->rec.workspace, &res->done.conflicts);
+	buf_addf(&b,
+		 "Nothing was undone or lost. Put these paths out of the way, or name "
+		 "others: stet undo t%lld PATH\n",
+		 (long long)res->rec.id);
+	write_error(&b);
+	return -1;
+}
+
+int print_undo(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct undo_res *res = result;
+	long long id = res->rec.id;
+
+	(void)req;
+	(void)e;
+	fprintf(c->out,
+		"t%lld: %s taken back%s, pending again; do it after all: stet redo t%lld\n",
+		id, op_kind_name(res->kind), res->some ? " in part" : "", id);
+	return 0;
+}
+
+int print_redo(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct undo_res *res = result;
+	long long id = res->rec.id;
+
+	(void)req;
+	(void)e;
+	fprintf(c->out, "t%lld %s again; take it back: stet undo t%lld\n", id,
+		res->kind == OP_COMMIT ? "committed" : "rolled back", id);
+	return 0;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "ops/json.h"
+
+#define AT(field) offsetof(struct log_req, field)
+
+static const struct verb_opt opts[] = {
+	{ "ops", 0, OPT_FLAG, NULL, "show operations (the default)", AT(ops) },
+	{ NULL },
+};
+
+static const struct verb_arg args[] = {
+	{ "TX", ARG_TXN, false, false, AT(txn) },
+	{ NULL },
+};
+
+static int gather(void *arg, struct op_record *r, struct err *e)
+{
+	struct log_res *res = arg;
+
+	(void)e;
+	if (res->n == res->cap) {
+		res->cap = res->cap ? 2 * res->cap : 16;
+		res->v = xrealloc(res->v, res->cap * sizeof(*res->v));
+	}
+	/* Moved, not copied: an empty record is left for the caller to free. */
+	res->v[res->n++] = *r;
+	memset(r, 0, sizeof(*r));
+	return 0;
+}
+
+static void log_free(void *result)
+{
+	struct log_res *res = result;
+	size_t i;
+
+	for (i = 0; i < res->n; i++)
+		op_record_free(&res->v[i]);
+	free(res->v);
+}
+
+int op_log(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+{
+	const struct log_req *rq = req;
+	struct txn t = { .lock = -1 };
+	struct home *h;
+	int64_t id = 0;
+
+	if (op_ctx_look(ctx, &h, e) < 0)
+		return -1;
+	if (rq->txn) {
+		if (op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+			return -1;
+		id = t.rec.id;
+		txn_close(&t);
+	}
+	if (journal_op_each(h->journal, id, gather, result, e) < 0) {
+		log_free(result);
+		return -1;
+	}
+	return 0;
+}
+
+static json_t *op_json(const struct op_record *r)
+{
+	json_t *o = json_result();
+
+	json_object_set_new(o, "op", json_integer(r->id));
+	json_object_set_new(o, "kind", json_string(op_kind_name(r->kind)));
+	json_object_set_new(o, "state", json_string(op_state_name(r->state)));
+	json_object_set_new(o, "txn", json_txn_ref(r->txn));
+	json_object_set_new(o, "of", r->target ? json_integer(r->target) : json_null());
+	json_object_set_new(o, "undone", json_boolean(r->undone));
+	json_object_set_new(o, "changes", json_integer((json_int_t)r->changes));
+	json_set_str(o, "message", r->message);
+	json_set_time(o, "begin", r->begun_ns);
+	json_set_time(o, "end", r->done_ns);
+	return o;
+}
+
+static json_t *log_json(const void *result)
+{
+	const struct log_res *res = result;
+	json_t *a = json_array();
+	size_t i;
+
+	for (i = 0; i < res->n; i++)
+		json_array_append_new(a, op_json(&res->v[i]));
+	return a;
+}
+
+const struct verb verb_log = {
+	.name = "log",
+	.summary = "list what was committed, rolled back, undone and redone",
+	.description =
+		"Lists the operations on transactions, newest first: what stet undo takes back, "
+		"one by one. With TX, those on that one. Each has a number; an undo or redo names "
+		"the operation that it is about. With --json, one object a line.\n"
+		"\n"
+		"  stet log t3",
+	.opts = opts,
+	.args = args,
+	.flags = VERB_JSON | VERB_LINES,
+	.request_size = sizeof(struct log_req),
+	.result_size = sizeof(struct log_res),
+	.run = op_log,
+	.json = log_json,
+	.free = log_free,
+};

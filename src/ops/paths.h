@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_PATHS_H
+#define STET_OPS_PATHS_H
+
+#include "ops/ctx.h"
+
+/* Paths that a user chose: files, directories with all that is below them, patterns. */
+struct op_paths {
+	char **v; /* absolute paths and patterns, NULL-ended; NULL: none was chosen */
+	char **typed;
+	size_t *word; /* v[i] was made of typed[word[i]] */
+};
+void op_paths_free(struct op_paths *p);
+
+/*
+ * Makes them absolute, from the current directory on. Directories on the way are resolved,
+ * last components are not; nothing need exist. A word with *, ? or [ in it may be a
+ * pattern or a name: both are meant. Free @out after a failure, too.
+ */
+int op_paths_make(struct op_ctx *ctx, char *const *typed, struct op_paths *out,
+		  struct err *e);
+
+/* ERR_USAGE if one of them chooses nothing of what the transaction changed. */
+int op_paths_check(const struct op_paths *p, const struct txn_record *rec, struct err *e);
+
+#endif

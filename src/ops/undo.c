@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/undo.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "ops/commit.h"
+#include "ops/json.h"
+#include "ops/paths.h"
+#include "sys/mountinfo.h"
+
+#define AT(field) offsetof(struct undo_req, field)
+
+static const struct verb_arg undo_args[] = {
+	{ "TX", ARG_TXN, false, false, AT(txn) },
+	{ "PATH", ARG_PATH, false, true, AT(paths) },
+	{ NULL },
+};
+
+static const struct verb_arg redo_args[] = {
+	{ "TX", ARG_TXN, false, false, AT(txn) },
+	{ NULL },
+};
+
+struct search {
+	struct journal *j;
+	const char *cwd;
+	bool redo;
+	struct txn *t;
+	int64_t op; /* what is to be undone; 0 until found */
+};
+
+static bool is_first_hand(enum op_kind k)
+{
+	return k == OP_COMMIT || k == OP_ROLLBACK;
+}
+
+/* The operation that @r makes a candidate, or 0. */
+static int candidate(struct search *s, const struct op_record *r, int64_t *op,
+		     struct err *e)
+{
+	struct op_record target;
+
+	*op = 0;
+	if (r->state != OP_DONE)
+		return 0;
+	if (!s->redo) {
+		*op = is_first_hand(r->kind) && !r->undone ? r->id : 0;
+		return 0;
+	}
+	/* Newest first: the undo met first whose work still stands was the last one. */
+	if (r->kind != OP_UNDO)
+		return 0;
+	if (journal_op_get(s->j, r->target, &target, e) < 0)
+		return -1;
+	*op = target.undone == 1 ? target.id : 0;
+	op_record_free(&target);
+	return 0;
+}
+
+static int consider(void *arg, struct op_record *r, struct err *e)
+{
+	struct search *s = arg;
+	int64_t op;
+
+	if (candidate(s, r, &op, e) < 0)
+		return -1;
+	if (!op)
+		return 0;
+	if (journal_txn_get(s->j, r->txn, &s->t->rec, e) < 0)
+		return -1;
+	if (s->t->rec.state != TXN_PRUNED && path_within(s->cwd, s->t->rec.workspace)) {
+		s->op = op;
+		return 1;
+	}
+	txn_record_free(&s->t->rec);
+	memset(&s->t->rec, 0, sizeof(s->t->rec));
+	return 0;
+}
+
+static int find_here(struct op_ctx *ctx, struct home *h, bool redo, struct txn *t,
+		     int64_t *op, struct err *e)
+{
+	struct search s = { .j = h->journal, .redo = redo, .t = t };
+
+	*t = (struct txn){ .lock = -1 };
+	if (op_ctx_cwd(ctx, &s.cwd, e) < 0 ||
+	    journal_op_each(h->journal, 0, consider, &s, e) < 0)
+		return -1;
+	*op = s.op;
+	if (s.op)
+		return 0;
+	err_set(e, ERR_STATE, "nothing to %s in %s", redo ? "redo" : "undo", s.cwd);
+	return err_hint(e, "see: stet log");
+}
+
+/* The operation meant (0: the transaction's newest) and the operands that are paths. */
+static int find(struct op_ctx *ctx, struct home *h, const struct undo_req *rq, bool redo,
+		struct txn *t, int64_t *op, char ***paths, struct err *e)
+{
+	struct err none;
+	size_t i;
+
+	*op = 0;
+	if (rq->txn && op_ctx_txn(ctx, rq->txn, t, e) < 0) {
+		if (e->kind != ERR_USAGE || redo)
+			return -1;
+		/* Not one of ours by number or name: a path, of the newest commit here. */
+		if (find_here(ctx, h, redo, t, op, &none) < 0)
+			return -1;
+		strv_push(paths, xstrdup(rq->txn));
+	} else if (!rq->txn && find_here(ctx, h, redo, t, op, e) < 0) {
+		return -1;
+	}
+	for (i = 0; rq->paths && rq->paths[i]; i++)
+		strv_push(paths, xstrdup(rq->paths[i]));
+	return 0;
+}
+
+/* What kind of operation it was that operation @op was about. */
+static enum op_kind kind_of(struct home *h, int64_t op)
+{
+	struct op_record r = { 0 }, target = { 0 };
+	enum op_kind kind = OP_COMMIT;
+	struct err ignored;
+
+	if (journal_op_get(h->journal, op, &r, &ignored) < 0)
+		return kind;
+	if (journal_op_get(h->journal, r.target, &target, &ignored) == 0)
+		kind = target.kind;
+	op_record_free(&r);
+	op_record_free(&target);
+	return kind;
+}
+
+static int go(struct op_ctx *ctx, const struct undo_req *rq, bool redo,
+	      struct undo_res *res, struct err *e)
+{
+	struct op_paths paths = { 0 };
+	struct txn t = { .lock = -1 };
+	char **words = NULL;
+	struct home *h;
+	int64_t op;
+	int r;
+
+	r = op_ctx_home(ctx, &h, e);
+	if (r == 0)
+		r = find(ctx, h, rq, redo, &t, &op, &words, e);
+	if (r == 0)
+		r = op_paths_make(ctx, words, &paths, e);
+	if (r == 0) {
+		const struct commit_wish w = {
+			.paths = (const char *const *)paths.v,
+			.progress = ctx->progress,
+			.progress_arg = ctx->progress_arg,
+		};
+
+		r = redo ? txn_redo(h, &t, &w, &res->done, e)
+			 : txn_undo(h, &t, op, &w, &res->done, e);
+	}
+	if (r == 0)
+		res->kind = kind_of(h, res->done.op);
+	res->some = paths.v != NULL;
+	res->rec = t.rec;
+	memset(&t.rec, 0, sizeof(t.rec));
+	txn_close(&t);
+	op_paths_free(&paths);
+	strv_free(words);
+	return r;
+}
+
+int op_undo(struct op_ctx *ctx, const void *req, void *res, struct err *e)
+{
+	return go(ctx, req, false, res, e);
+}
+
+int op_redo(struct op_ctx *ctx, const void *req, void *res, struct err *e)
+{
+	return go(ctx, req, true, res, e);
+}
+
+static json_t *undo_json(const void *result)
+{
+	const struct undo_res *res = result;
+	json_t *o = json_result();
+
+	json_object_set_new(o, "txn", json_txn(&res->rec));
+	json_object_set_new(o, "op", json_integer(res->done.op));
+	json_object_set_new(o, "of", json_string(op_kind_name(res->kind)));
+	return o;
+}
+
+static void explain(const void *res, json_t *error)
+{
+	commit_explain(&((const struct undo_res *)res)->done, error);
+}
+
+static void undo_free(void *result)
+{
+	struct undo_res *res = result;
+
+	commit_result_free(&res->done);
+	txn_record_free(&res->rec);
+}
+
+const struct verb verb_undo = {
+	.name = "undo",
+	.summary = "take a commit or rollback back",
+	.description =
+		"Takes the newest commit or rollback back: the host's files are as they were "
+		"before it, and the transaction is pending again. Repeated, it goes further "
+		"back. With PATHs only what a commit did at or below them.\n"
+		"\n"
+		"TX is the number or name of a transaction; without it, the newest operation on "
+		"any transaction of the current directory is meant. A first operand that names "
+		"no transaction is taken for a path.\n"
+		"\n"
+		"What changed on the host after the commit is never overwritten: such paths are "
+		"listed, nothing is done, and the exit status is 3.\n"
+		"\n"
+		"  stet undo\n"
+		"  stet undo t3 src/a.c",
+	.args = undo_args,
+	.flags = VERB_JSON,
+	.request_size = sizeof(struct undo_req),
+	.result_size = sizeof(struct undo_res),
+	.run = op_undo,
+	.json = undo_json,
+	.explain = explain,
+	.free = undo_free,
+};
+
+const struct verb verb_redo = {
+	.name = "redo",
+	.summary = "do again what was undone",
+	.description =
+		"Does the commit or rollback again that was undone last. Repeated, it goes "
+		"further forward. Once a transaction was changed in another way (explored, "
+		"committed anew), its undone operations cannot be done again.\n"
+		"\n"
+		"TX is the number or name of a transaction; without it, the operation undone "
+		"last on any transaction of the current directory is meant. The exit status is "
+		"3 if the host changed meanwhile; then nothing is done.\n"
+		"\n"
+		"  stet redo",
+	.args = redo_args,
+	.flags = VERB_JSON,
+	.request_size = sizeof(struct undo_req),
+	.result_size = sizeof(struct undo_res),
+	.run = op_redo,
+	.json = undo_json,
+	.explain = explain,
+	.free = undo_free,
+};
