@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/ns.h"
 
 static int open_layer(const struct change_layer *l, struct roots *r, struct err *e)
 {
@@ -137,8 +138,9 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 }
 
 /*
- * A directory that its owner may not write (mode 0555) lets nothing in or out: it is opened
- * up, and gets its right mode with the rest of its attributes at the end.
+ * A directory that its owner may not write (mode 0555) lets nothing in or out, and does
+ * not go elsewhere itself. Where a user namespace cannot help, it is opened up, and
+ * gets its right mode with the rest of its attributes at the end.
  */
 static int rename_in(int fromdir, const char *from, int todir, const char *to,
 		     unsigned flags)
@@ -149,15 +151,15 @@ static int rename_in(int fromdir, const char *from, int todir, const char *to,
 
 	if (r < 0)
 		return r;
-	if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) == 0)
-		return 0;
+	do {
+		if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) == 0)
+			return 0;
+	} while (errno == EACCES && ns_gain_override() == 0);
 	if (errno != EACCES)
 		return -errno;
 	for (int i = 0; i < 2; i++)
 		if (fstat(dirs[i], &st) == 0 && st.st_uid == geteuid() &&
-		    (st.st_mode & 0300) != 0300 &&
-		    (FAULT_AT("apply.open-dir") ||
-		     fchmod(dirs[i], st.st_mode | 0700) < 0))
+		    (st.st_mode & 0300) != 0300 && fchmod(dirs[i], st.st_mode | 0700) < 0)
 			return -errno;
 	if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) < 0)
 		return -errno;
@@ -276,12 +278,15 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 	x = ident_at(p.up, p.name, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	if (!ident_is(&now, &r->after) || !ident_is(&kept, &r->before))
-		return apply_conflict(a, r, "was changed on the host after the commit",
-				      e);
+	if (!ident_is(&kept, &r->before))
+		return apply_conflict(a, r, "has lost what it was before", e);
 	if (!(r->flags & PLAN_FORCE) && !ident_same(&now, &r->after))
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
+	if (!now.mode) { /* deleted since, and the user wants it back */
+		x = rename_in(p.up, p.name, p.host, p.name, RENAME_NOREPLACE);
+		return x < 0 ? apply_failed(a, r, x, e) : 0;
+	}
 	if (exchange(a, r, &p, &now, e) < 0)
 		return -1;
 	if (r->flags & PLAN_OPAQUE) {

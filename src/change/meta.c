@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "sys/fs.h"
+#include "sys/ns.h"
 
 #define OURS "user.overlay."
 #define ESCAPED "user.overlay.overlay."
@@ -242,7 +243,7 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 	if (s->gid != (unsigned)-1 && st.st_gid == s->from_gid && st.st_gid != s->gid) {
 		if ((FAULT_AT("meta.strip-chown") ||
 		     fchownat(dirfd, name, (uid_t)-1, s->gid, AT_SYMLINK_NOFOLLOW) < 0) &&
-		    errno != EPERM)
+		    errno != EPERM && errno != EINVAL)
 			return -errno;
 		if (st.st_mode & 06000 && !S_ISLNK(st.st_mode) &&
 		    (FAULT_AT("meta.strip-chmod") ||
@@ -262,14 +263,16 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 
 static int strip_dir(struct strip *s, int dirfd, const char *name)
 {
-	AUTO_CLOSE int fd = openat(dirfd, name,
-				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int fd = -1;
 	struct timespec times[2];
 	struct fs_names names;
 	bool removed = false;
 	struct stat st;
 	int r;
 
+	do {
+		fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	} while (fd < 0 && errno == EACCES && ns_gain_override() == 0);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) < 0)

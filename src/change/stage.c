@@ -14,6 +14,7 @@
 #include "change/apply_parts.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/ns.h"
 
 enum { DIGEST_CHUNK = 128 * 1024, TEXT_MAX = 4 * 1024 * 1024 };
 
@@ -158,7 +159,8 @@ int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e)
 		return 0;
 	if (FAULT_AT("stage.chown") ||
 	    fchownat(p.up, p.name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == EPERM ? 0 : apply_failed(a, r, errno, e);
+		return errno == EPERM || errno == EINVAL ? 0
+							 : apply_failed(a, r, errno, e);
 	if (r->after.mode & 06000 && !S_ISLNK(r->after.mode) &&
 	    (FAULT_AT("stage.chmod") ||
 	     fchmodat(p.up, p.name, r->after.mode & 07777, 0) < 0))
@@ -184,19 +186,19 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 
 static int sync_tree(int dirfd, const char *name)
 {
-	AUTO_CLOSE int fd = openat(dirfd, name,
-				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_CLOSE int fd = -1;
 	struct fs_names names;
 	struct stat st;
 	int r = FAULT_POINT("stage.fsync");
 
 	if (r < 0)
 		return r;
-	if (fd <
-	    0) /* a link, a socket: durable with its directory; a file we may not read */
-		return errno == ELOOP || errno == ENXIO ? 0
-		       : errno == EACCES		? -EACCES
-							: -errno;
+	do {
+		fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	} while (fd < 0 && errno == EACCES && ns_gain_override() == 0);
+	/* A link or a socket is durable with its directory. */
+	if (fd < 0)
+		return errno == ELOOP || errno == ENXIO ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))

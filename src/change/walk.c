@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "change/compare.h"
 #include "sys/fs.h"
+#include "sys/ns.h"
 
 /*
  * Depth-first over the upper, with the host alongside. The stack is our own, and only the
@@ -252,12 +253,10 @@ static int report(struct walk *w, const struct entry *en, enum change_kind kind,
 }
 
 /* Is the path hidden from the sandbox itself (what lies below it is known by its frame)? */
-static bool is_hidden(const struct walk *w)
+static bool is_listed(const struct walk *w, const char *const *list)
 {
-	const char *const *h = w->layer->hidden;
-
-	for (; h && *h; h++)
-		if (!strcmp(*h, w->path.data))
+	for (; list && *list; list++)
+		if (!strcmp(*list, w->path.data))
 			return true;
 	return false;
 }
@@ -283,8 +282,11 @@ static bool passes(const struct walk *w, bool *matched)
 
 static int open_dir(int dir, const char *name, int flags)
 {
-	int fd = openat(dir, name, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd;
 
+	do {
+		fd = openat(dir, name, flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	} while (fd < 0 && errno == EACCES && ns_gain_override() == 0);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -427,8 +429,10 @@ static int visit_kinds(struct walk *w, const struct entry *en, struct err *e, in
 /* 1: there is one, 0: there is none. */
 static int look(int dir, const char *name, struct stat *st)
 {
-	if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0)
-		return 1;
+	do {
+		if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0)
+			return 1;
+	} while (errno == EACCES && ns_gain_override() == 0);
 	return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 }
 
@@ -442,9 +446,9 @@ static int visit(struct walk *w, const char *name, bool in_upper, struct err *e)
 	struct entry en = { .name = name };
 	int r, tries = 0, again;
 
-	if (!passes(w, &en.matched))
+	if (!passes(w, &en.matched) || is_listed(w, w->layer->never))
 		return 0;
-	en.is_hidden = top(w)->hidden || is_hidden(w);
+	en.is_hidden = top(w)->hidden || is_listed(w, w->layer->hidden);
 	do {
 		again = 0;
 		en.has_up = en.has_host = false;

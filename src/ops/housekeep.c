@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/housekeep.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "runner/detach.h"
 #include "txn/budget.h"
 #include "txn/commit.h"
@@ -21,33 +16,6 @@ struct task {
 
 enum { FEW = 500 };
 
-static char *mark_of(const struct txn_record *r)
-{
-	return xasprintf("%s/durable", r->dir);
-}
-
-static void make_durable(const struct txn_record *r)
-{
-	AUTO_FREE char *mark = mark_of(r);
-	AUTO_CLOSE int fd = -1;
-
-	for (size_t i = 0; i < r->nlayers; i++) {
-		AUTO_CLOSE int dir = open(r->layers[i].dir,
-					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (r->layers[i].kind == LAYER_OVERLAY && (dir < 0 || syncfs(dir) < 0))
-			return;
-	}
-	fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-}
-
-bool housekeep_is_durable(const struct txn_record *r)
-{
-	AUTO_FREE char *mark = mark_of(r);
-
-	return access(mark, F_OK) == 0;
-}
-
 /* In the background; a connection of its own, for SQLite's do not survive a fork. */
 static void work(void *arg)
 {
@@ -59,7 +27,7 @@ static void work(void *arg)
 	if (k->t) {
 		if (!k->noted)
 			txn_note_base(k->t, &e);
-		make_durable(&k->t->rec);
+		txn_to_disk(&k->t->rec);
 		/* Whoever waits for the transaction need not wait for the rest. */
 		close(k->t->lock);
 	}

@@ -15,7 +15,4 @@
  */
 void housekeep(struct home *h, struct txn *t, uint64_t changes);
 
-/* Are the layers of @r on the disk? Else a power cut would cost the transaction. */
-bool housekeep_is_durable(const struct txn_record *r);
-
 #endif

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "runner/build.h"
@@ -173,11 +174,29 @@ static void lock_in(const struct init *in, int sock)
 		give_up(sock, "cannot keep out of the host's sockets and processes", r);
 }
 
+/* A directory in PATH that may not be searched is no reason to say "not executable". */
+static bool is_there(const char *name)
+{
+	const char *p = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return true;
+	while (p && *p) {
+		size_t n = strcspn(p, ":");
+		AUTO_FREE char *path = xasprintf("%.*s/%s", (int)n, p, name);
+
+		if (access(path, F_OK) == 0)
+			return true;
+		p += n + (p[n] == ':');
+	}
+	return false;
+}
+
 _Noreturn static void command_main(const struct init *in, int sock)
 {
 	const struct run_spec *spec = in->a->spec;
 	struct ctl_msg m = { .type = CTL_GO };
-	int listener;
+	int listener, err;
 
 	setpgid(0, 0);
 	if (in->pty >= 0)
@@ -196,8 +215,9 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
 	execvp(spec->argv[0], spec->argv);
-	ctl_send_value(sock, CTL_EXEC_FAILED, errno, 0);
-	_exit(errno == ENOENT ? 127 : 126);
+	err = errno == EACCES && !is_there(spec->argv[0]) ? ENOENT : errno;
+	ctl_send_value(sock, CTL_EXEC_FAILED, err, 0);
+	_exit(err == ENOENT ? 127 : 126);
 }
 
 /* --- PID 1's side --- */

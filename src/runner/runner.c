@@ -135,6 +135,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	res->setup_us = end.setup_us;
 	res->run_us = (now_ns() - began) / 1000 - end.setup_us;
 	res->dir_renames = end.renames;
+	res->exec_errno = end.exec_errno;
 	res->lost_errno = end.lost_errno;
 	return 0;
 }

@@ -32,6 +32,7 @@ struct run_result {
 	int signal; /* RUN_SIGNAL */
 	int64_t setup_us, run_us; /* building the sandbox; the command itself */
 	uint64_t dir_renames;	  /* emulated */
+	int exec_errno; /* why the command could not be executed; 0: it was */
 	int lost_errno; /* output that could not be written to our stdout or stderr */
 };
 

@@ -15,7 +15,8 @@
 #include "snap/store.h"
 
 enum {
-	ENTRIES_MAX = 2000,	     /* looked at; about 1 µs each */
+	ENTRIES_MAX = 2000,	     /* for a member of several groups */
+	ENTRIES_FEW = 200,	     /* for anybody else */
 	FILE_MAX = 64 * 1024 * 1024, /* larger files are not copied ahead */
 	TOTAL_MAX = 256 * 1024 * 1024,
 };
@@ -25,7 +26,7 @@ struct scan {
 	int up; /* the upper */
 	uid_t uid;
 	gid_t gid;
-	unsigned looked;
+	unsigned looked, most;
 	uint64_t copied;
 	unsigned adopted;
 	/* Directories still to be read: breadth first, what is near is edited first. */
@@ -170,7 +171,7 @@ static int scan_dir(struct scan *s, int host, const char *rel)
 		close(fd);
 		return -ENOMEM;
 	}
-	while (s->looked < ENTRIES_MAX && (de = readdir(d))) {
+	while (s->looked < s->most && (de = readdir(d))) {
 		char *sub;
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
@@ -193,12 +194,26 @@ static int scan_dir(struct scan *s, int host, const char *rel)
 	return 0;
 }
 
+/* Files of other groups are rare for who is in none: then only what is nearest is looked at. */
+static unsigned entries_most(void)
+{
+	gid_t groups[2];
+	int n = getgroups(2, groups);
+
+	return n < 0 || n > 1 || (n == 1 && groups[0] != getegid()) ? ENTRIES_MAX
+								    : ENTRIES_FEW;
+}
+
 int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err *e)
 {
 	AUTO_FREE char *uppath = xasprintf("%s/up", l->dir);
 	AUTO_CLOSE int host = open(l->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	AUTO_CLOSE int up = open(uppath, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct scan s = { .layer = l, .up = up, .uid = geteuid(), .gid = getegid() };
+	struct scan s = { .layer = l,
+			  .up = up,
+			  .uid = geteuid(),
+			  .gid = getegid(),
+			  .most = entries_most() };
 	size_t base = strlen(l->host);
 	struct stat st;
 	int r = 0;
@@ -208,7 +223,7 @@ int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err 
 	enqueue(&s, xstrdup(dir[base] == '/' ? dir + base + 1 : dir + base));
 	if (*s.queue[0] && fstatat(host, s.queue[0], &st, AT_SYMLINK_NOFOLLOW) == 0)
 		r = adopt(&s, host, s.queue[0], &st);
-	while (r == 0 && s.head < s.tail && s.looked < ENTRIES_MAX)
+	while (r == 0 && s.head < s.tail && s.looked < s.most)
 		r = scan_dir(&s, host, s.queue[s.head++]);
 	for (size_t i = 0; i < s.tail; i++)
 		free(s.queue[i]);

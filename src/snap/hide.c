@@ -93,6 +93,7 @@ int plan_hidden(struct plan *p, struct err *e)
 		*strrchr(shared, '/') = '\0';
 		hide_everywhere(p, shared);
 	}
+	v->nstores = v->nhidden;
 	for (char *const *h = p->rq->hide; h && *h; h++) {
 		if (path_within(p->rq->workspace, *h))
 			return err_set(e, ERR_USAGE, "--hide %s would hide the workspace",

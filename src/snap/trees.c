@@ -136,6 +136,8 @@ static void collect(struct plan *p, struct candidates *c)
 		candidate(p, c, p->v->home);
 	if (may_write(rq->workspace))
 		candidate(p, c, rq->workspace);
+	if (plan_is_private(p, rq->cwd) && may_write(rq->cwd))
+		candidate(p, c, rq->cwd);
 	if (rq->host_tmp && may_write("/tmp"))
 		candidate(p, c, "/tmp");
 }
@@ -232,6 +234,16 @@ static int plan_user(struct plan *p, struct err *e)
 
 /* --- root: one overlay per writable mount, `/` included --- */
 
+/* Private directories cover what lies in them: where we work comes back on top. */
+static int show_work(struct plan *p, const char *path, struct err *e)
+{
+	const struct mountpoint *m = mountinfo_of(&p->mi, path);
+
+	if (!plan_is_private(p, path) || plan_is_private(p, m->target) || !can_overlay(m))
+		return 0;
+	return plan_layer(p, LAYER_OVERLAY, path, false, layer_attrs(m), "workspace", e);
+}
+
 static int plan_root(struct plan *p, struct err *e)
 {
 	for (size_t i = 0; i < p->mi.n; i++) {
@@ -255,16 +267,31 @@ static int plan_root(struct plan *p, struct err *e)
 		}
 	}
 	plan_step(p, STEP_BIND, "/sys", "/sys", MOUNT_ATTR_RDONLY, "read-only");
-	/* Private directories cover what lies in them: the workspace comes back on top. */
-	if (plan_is_private(p, p->rq->workspace) &&
-	    !plan_is_private(p, mountinfo_of(&p->mi, p->rq->workspace)->target))
-		return plan_layer(p, LAYER_OVERLAY, p->rq->workspace, false,
-				  layer_attrs(mountinfo_of(&p->mi, p->rq->workspace)),
-				  "workspace", e);
-	return 0;
+	if (show_work(p, p->rq->workspace, e) < 0)
+		return -1;
+	if (path_within(p->rq->cwd, p->rq->workspace))
+		return 0;
+	return show_work(p, p->rq->cwd, e);
+}
+
+/* A private directory covers what the host has there: where we work must show again. */
+static void show_through(struct plan *p, const char *path)
+{
+	if (!plan_is_private(p, path))
+		return;
+	for (size_t i = 0; i < p->v->nsteps; i++)
+		if (path_within(path, p->v->steps[i].target) &&
+		    plan_is_private(p, p->v->steps[i].target))
+			return;
+	plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+		  "not writable");
 }
 
 int plan_trees(struct plan *p, struct err *e)
 {
-	return p->v->root ? plan_root(p, e) : plan_user(p, e);
+	if ((p->v->root ? plan_root(p, e) : plan_user(p, e)) < 0)
+		return -1;
+	show_through(p, p->rq->workspace);
+	show_through(p, p->rq->cwd);
+	return 0;
 }

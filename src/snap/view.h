@@ -55,8 +55,8 @@ struct view {
 	size_t nsteps;
 	struct view_layer *layers;
 	size_t nlayers;
-	char **hidden; /* absolute host paths that must not be seen (store included) */
-	size_t nhidden;
+	char **hidden; /* absolute host paths that must not be seen; stores first */
+	size_t nhidden, nstores;
 	char **through; /* written-through paths */
 	size_t nthrough;
 };

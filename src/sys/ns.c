@@ -6,6 +6,7 @@
 #include <linux/keyctl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -59,6 +60,20 @@ int ns_map_all(pid_t pid)
 		return r;
 	snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
 	return write_once(path, all);
+}
+
+int ns_gain_override(void)
+{
+	static bool gained;
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (gained || uid == 0)
+		return -EALREADY;
+	gained = true;
+	if (unshare(CLONE_NEWUSER) < 0)
+		return -errno;
+	return ns_map_self(uid, gid);
 }
 
 int ns_forbid_cgroup(int sysctl)

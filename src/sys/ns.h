@@ -17,6 +17,21 @@ int ns_map_self(uid_t uid, gid_t gid);
 /* Every id of @pid's new user namespace maps to itself. Needs privilege over the parent. */
 int ns_map_all(pid_t pid);
 
+/*
+ * No cgroup namespaces in the caller's user namespace and below: with one of its own the
+ * inside could mount the cgroup tree that it shares with the host. @sysctl: descriptor of
+ * /proc/sys/user.
+ */
+int ns_forbid_cgroup(int sysctl);
+
+/*
+ * The right to look into and rearrange the user's own files whatever their mode (a 000
+ * directory that a command left behind), by way of a user namespace with an identity
+ * map. For good: the process stays in it, and may not give files to its other groups any
+ * more. 0 the first time; -EALREADY afterwards; another -errno if that is forbidden here.
+ */
+int ns_gain_override(void);
+
 /* A session keyring of our own: the host's keys are not possessed any more. */
 int ns_new_keyring(void);
 

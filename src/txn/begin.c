@@ -124,7 +124,7 @@ static void record_hidden(struct txn_record *r, const struct view *v)
 {
 	r->hidden = xcalloc(v->nhidden + 1, sizeof(*r->hidden));
 	for (size_t i = 0; i < v->nhidden; i++)
-		r->hidden[i] = xstrdup(v->hidden[i]);
+		r->hidden[i] = xasprintf("%s%s", i < v->nstores ? "!" : "", v->hidden[i]);
 }
 
 static char **copy_argv(char *const argv[])

@@ -68,26 +68,50 @@ static int collect(void *arg, struct txn_record *r, struct err *e)
 	return 0;
 }
 
-static int forget_one(struct home *h, int64_t id, struct err *e)
+static int forget(struct home *h, struct txn *t, struct err *e)
+{
+	int r = txn_own(t, e);
+
+	/* The row first: data without a row is swept up, a row without data is a lie. */
+	if (r == 0)
+		r = journal_txn_move(h->journal, t->rec.id, t->rec.state, TXN_PRUNED,
+				     JOURNAL_SYNC, e);
+	if (r == 0) {
+		r = data_remove(&t->rec, NULL);
+		if (r < 0)
+			r = err_sys(e, r, "cannot delete the data of t%lld",
+				    (long long)t->rec.id);
+	}
+	return r;
+}
+
+static int forget_by_id(struct home *h, int64_t id, struct err *e)
 {
 	struct txn t = { .lock = -1 };
 	int r;
 
 	if (journal_txn_get(h->journal, id, &t.rec, e) < 0)
 		return -1;
-	r = txn_own(&t, e);
-	/* The row first: data without a row is swept up, a row without data is a lie. */
-	if (r == 0)
-		r = journal_txn_move(h->journal, id, t.rec.state, TXN_PRUNED,
-				     JOURNAL_SYNC, e);
-	if (r == 0) {
-		r = data_remove(&t.rec, NULL);
-		if (r < 0)
-			r = err_sys(e, r, "cannot delete the data of t%lld",
-				    (long long)id);
-	}
+	r = forget(h, &t, e);
 	txn_close(&t);
 	return r;
+}
+
+int txn_forget_one(struct home *h, struct txn *t, bool dry_run, uint64_t *bytes,
+		   struct err *e)
+{
+	struct history one = { 0 };
+
+	collect(&one, &t->rec, e);
+	if (!one.n) {
+		err_set(e, ERR_STATE,
+			"t%lld is %s; only committed and rolled-back ones are forgotten",
+			(long long)t->rec.id, txn_look_name(txn_look(&t->rec)));
+		return err_hint(e, "commit it or roll it back first");
+	}
+	*bytes = one.v[0].bytes;
+	free(one.v);
+	return dry_run ? 0 : forget(h, t, e);
 }
 
 static bool is_old(const struct budget *b, const struct past *p, size_t rank, int64_t now)
@@ -96,7 +120,7 @@ static bool is_old(const struct budget *b, const struct past *p, size_t rank, in
 
 	if (b->keep_last > 0 && rank < (uint64_t)b->keep_last)
 		return false;
-	if (b->keep_within_ms > 0 && now - p->end_ns < b->keep_within_ms * 1000000)
+	if (b->keep_within_ms > 0 && (now - p->end_ns) / 1000000 < b->keep_within_ms)
 		return false;
 	return ruled;
 }
@@ -122,7 +146,7 @@ int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 			r->held += p->bytes;
 			continue;
 		}
-		x = b->dry_run ? 0 : forget_one(h, p->id, e);
+		x = b->dry_run ? 0 : forget_by_id(h, p->id, e);
 		r->transactions++;
 		r->bytes += p->bytes;
 	}
@@ -140,21 +164,35 @@ struct budget budget_default(const struct home *h)
 	return b;
 }
 
+static char *stamp_of(const struct home *h)
+{
+	return xasprintf("%s/trimmed", h->dir);
+}
+
+uint64_t txn_held(const struct home *h)
+{
+	AUTO_FREE char *stamp = stamp_of(h);
+	AUTO_FCLOSE FILE *f = fopen(stamp, "re");
+	unsigned long long held = 0;
+
+	return f && fscanf(f, "%llu", &held) == 1 ? held : 0;
+}
+
 int txn_trim(struct home *h, struct err *e)
 {
-	AUTO_FREE char *stamp = xasprintf("%s/trimmed", h->dir);
+	AUTO_FREE char *stamp = stamp_of(h);
 	struct budget b = budget_default(h);
 	struct budget_result r;
 	struct stat st;
-	int fd;
+	FILE *f;
 
 	if (stat(stamp, &st) == 0 && time(NULL) - st.st_mtime < TRIM_EVERY_S)
 		return 0;
-	fd = open(stamp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
+	if (txn_forget(h, &b, &r, e) < 0)
+		return -1;
+	f = fopen(stamp, "we");
+	if (!f)
 		return err_sys(e, errno, "cannot write %s", stamp);
-	if (write(fd, "\n", 1) < 0)
-		err_sys(e, errno, "cannot write %s", stamp);
-	close(fd);
-	return txn_forget(h, &b, &r, e);
+	fprintf(f, "%llu\n", (unsigned long long)r.held);
+	return fclose(f) ? err_sys(e, errno, "cannot write %s", stamp) : 0;
 }

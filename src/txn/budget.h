@@ -24,6 +24,13 @@ struct budget_result {
 int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 	       struct err *e);
 
+/* One of them, whatever the budget. COMMITTED or ROLLED_BACK -> PRUNED, else ERR_STATE. */
+int txn_forget_one(struct home *h, struct txn *t, bool dry_run, uint64_t *bytes,
+		   struct err *e);
+
+/* What the history held when it was last trimmed; 0 if that has never been. No walk. */
+uint64_t txn_held(const struct home *h);
+
 /* The default: 30 days, and a tenth of the filesystem of the state directory. */
 struct budget budget_default(const struct home *h);
 

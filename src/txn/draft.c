@@ -365,9 +365,6 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	struct plan_rec r = { .layer = (uint32_t)c->layer, .rel = c->rel };
 	bool visible = c->kind != CHANGE_MODIFY || c->what & ~(unsigned)CHANGE_TIMES;
 
-	/* What the store itself holds under its hidden name is nobody's change. */
-	if (c->was_hidden && path_within(c->path, d->t->rec.dir))
-		return 0;
 	if (d->w->paths && !draft_chosen(d->w->paths, c->path)) {
 		d->res->left = d->res->left || visible;
 		return 0;

@@ -70,7 +70,14 @@ static bool undecided(const struct txn_record *r)
 	return r->state == TXN_FROZEN || r->state == TXN_ACTIVE || r->state == TXN_OPEN;
 }
 
-/* Newest first comes to us: the first undecided one wins, else the first of all. */
+/* The nearest workspace, then one that waits for a decision; else the newer, seen first. */
+static bool better(const struct txn_record *r, const struct txn_record *best)
+{
+	size_t a = strlen(r->workspace), b = strlen(best->workspace);
+
+	return a != b ? a > b : undecided(r) && !undecided(best);
+}
+
 static int consider(void *arg, struct txn_record *r, struct err *e)
 {
 	struct search *s = arg;
@@ -78,14 +85,14 @@ static int consider(void *arg, struct txn_record *r, struct err *e)
 	(void)e;
 	if (r->state == TXN_PRUNED || !path_within(s->cwd, r->workspace))
 		return 0;
-	if (s->found && !undecided(r))
+	if (s->found && !better(r, &s->best))
 		return 0;
 	if (s->found)
 		txn_record_free(&s->best);
 	s->best = *r;
 	s->found = true;
 	*r = (struct txn_record){ 0 };
-	return undecided(&s->best) ? 1 : 0;
+	return 0;
 }
 
 static int newest(struct home *h, const char *cwd, struct txn *t, struct err *e)
@@ -121,31 +128,46 @@ int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
 	return journal_txn_by_name(h->journal, ref, &t->rec, e);
 }
 
+/*
+ * One piece of memory, freed by one free(): the array, two lists of hidden paths (stores of
+ * ours, and others), then the names of the uppers.
+ */
 struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 {
-	struct change_layer *v = xcalloc(r->nlayers, sizeof(*v));
-	char *strings;
-	size_t bytes = 0, k = 0;
+	size_t bytes = 0, nhidden = 0, k = 0, own = 0, other;
+	struct change_layer *v;
+	const char **hidden;
+	char *names;
 
-	/* The paths of the uppers live behind the array: one free for all. */
+	while (r->hidden && r->hidden[nhidden])
+		nhidden++;
 	for (size_t i = 0; i < r->nlayers; i++)
 		bytes += strlen(r->layers[i].dir) + sizeof("/up");
-	v = xrealloc(v, r->nlayers * sizeof(*v) + bytes);
-	strings = (char *)(v + r->nlayers);
+	v = xmalloc(r->nlayers * sizeof(*v) + (nhidden + 2) * sizeof(*hidden) + bytes);
+	hidden = (const char **)(v + r->nlayers);
+	for (size_t i = 0; i < nhidden; i++)
+		if (r->hidden[i][0] == '!')
+			hidden[own++] = r->hidden[i] + 1;
+	hidden[own] = NULL;
+	other = own + 1;
+	for (size_t i = 0; i < nhidden; i++)
+		if (r->hidden[i][0] != '!')
+			hidden[other++] = r->hidden[i];
+	hidden[other] = NULL;
+	names = (char *)(hidden + nhidden + 2);
 	for (size_t i = 0; i < r->nlayers; i++) {
 		const struct layer_record *l = &r->layers[i];
 
 		if (l->kind != LAYER_OVERLAY)
 			continue;
-		v[k++] = (struct change_layer){
-			.host = l->host,
-			.upper = strings,
-			.lax_owner = l->lax_owner,
-			.uid = geteuid(),
-			.gid = getegid(),
-			.hidden = (const char *const *)r->hidden
-		};
-		strings = stpcpy(stpcpy(strings, l->dir), "/up") + 1;
+		v[k++] = (struct change_layer){ .host = l->host,
+						.upper = names,
+						.lax_owner = l->lax_owner,
+						.uid = geteuid(),
+						.gid = getegid(),
+						.never = hidden,
+						.hidden = hidden + own + 1 };
+		names = stpcpy(stpcpy(names, l->dir), "/up") + 1;
 	}
 	*n = k;
 	return v;

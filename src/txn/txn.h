@@ -96,6 +96,11 @@ struct prune_result {
 int txn_prune(struct home *h, int64_t id, bool dry_run, struct prune_result *r,
 	      struct err *e);
 
+/* Are its layers on the disk? Else a power cut would cost the transaction. */
+bool txn_on_disk(const struct txn_record *r);
+/* Writes them there (the whole filesystem: in the background) and notes it. */
+void txn_to_disk(const struct txn_record *r);
+
 /* Asserts the invariants above for one record; ERR_CORRUPT says which is broken. */
 int txn_check(const struct txn_record *r, struct err *e);
 

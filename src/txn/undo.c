@@ -82,39 +82,108 @@ static int flip(struct home *h, struct txn *t, const struct op_record *target, b
 	return 0;
 }
 
+struct subset {
+	const struct commit_wish *w;
+	struct operation *o;
+	struct plan_writer *out;
+	uint64_t n;
+};
+
+static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct subset *s = arg;
+	const char *host = s->o->layers[r->layer].host;
+	AUTO_FREE char *path = xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host,
+					 r->rel);
+	struct plan_rec copy = *r;
+
+	if ((s->w->paths && !draft_chosen(s->w->paths, path)) ||
+	    draft_chosen(s->w->theirs, path))
+		return 0;
+	if (draft_chosen(s->w->ours, path))
+		copy.flags |= PLAN_FORCE;
+	s->n++;
+	/* Places in old/ go by the number that the step had in the commit. */
+	return plan_add_as(s->out, &copy, r->serial, e);
+}
+
+/* A change list of its own with the chosen steps of another. */
+static int choose(struct operation *o, const struct commit_wish *w, const char *from,
+		  const char *name, struct err *e)
+{
+	struct subset s = { .w = w, .o = o };
+	struct plan *p = NULL;
+	uint64_t n;
+	int r;
+
+	if (plan_open(o->dir, from, &p, e) < 0)
+		return -1;
+	r = plan_create(o->dir, name, &s.out, e);
+	if (r == 0)
+		r = plan_each(p, false, keep_chosen, &s, e);
+	if (r == 0 && !s.n)
+		r = err_set(e, ERR_USAGE,
+			    "none of these paths was changed by that commit");
+	if (r == 0)
+		r = plan_finish(s.out, &n, e);
+	else
+		plan_abandon(s.out);
+	plan_close(p);
+	return r;
+}
+
+/* What the operation is to be, according to what it repeats or takes back. */
+static int describe(const struct txn *t, const struct op_record *target, bool redo,
+		    const struct commit_wish *w, struct operation *o, struct err *e)
+{
+	bool part = w->paths && !redo, some = part || w->ours || w->theirs;
+	char name[32];
+
+	o->op = (struct op_record){ .txn = t->rec.id,
+				    .kind = redo ? OP_REDO : OP_UNDO,
+				    .state = OP_APPLYING,
+				    .target = part ? 0 : target->id,
+				    .before = t->rec.state,
+				    .after = redo   ? target->after
+					     : part ? t->rec.state
+						    : TXN_FROZEN,
+				    .begun_ns = operate_now() };
+	if (!some) {
+		o->op.plan = xstrdup(target->plan);
+		return 0;
+	}
+	if (operate_plan_name(name, e) < 0 || choose(o, w, target->plan, name, e) < 0)
+		return -1;
+	o->op.plan = xstrdup(name);
+	return 0;
+}
+
 static int replay(struct home *h, struct txn *t, const struct op_record *target,
 		  bool redo, const struct commit_wish *w, struct commit_result *res,
 		  struct err *e)
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
+	enum txn_state moving = redo ? TXN_COMMITTING : TXN_UNDOING;
 	struct operation o;
 	int r;
 
 	if (guard < 0 || operate_open(t, false, &o, e) < 0)
 		return -1;
-	o.op = (struct op_record){ .txn = t->rec.id,
-				   .kind = redo ? OP_REDO : OP_UNDO,
-				   .state = OP_APPLYING,
-				   .target = target->id,
-				   .plan = xstrdup(target->plan),
-				   .changes = target->changes,
-				   .before = t->rec.state,
-				   .after = redo ? target->after : TXN_FROZEN,
-				   .begun_ns = operate_now() };
 	o.progress = w->progress;
 	o.progress_arg = w->progress_arg;
-	res->changes = target->changes;
-	r = plan_open(o.dir, target->plan, &o.plan, e);
+	r = describe(t, target, redo, w, &o, e);
+	if (r == 0)
+		r = plan_open(o.dir, o.op.plan, &o.plan, e);
+	if (r == 0)
+		o.op.changes = res->changes = plan_count(o.plan);
 	if (r == 0 && redo)
 		r = operate_sync_staged(&o, e);
-	if (r == 0) {
-		r = journal_op_add(h->journal, &o.op, redo ? TXN_COMMITTING : TXN_UNDOING,
-				   JOURNAL_SYNC, e);
-		if (r == 0)
-			t->rec.state = redo ? TXN_COMMITTING : TXN_UNDOING;
-	}
 	if (r == 0)
+		r = journal_op_add(h->journal, &o.op, moving, JOURNAL_SYNC, e);
+	if (r == 0) {
+		t->rec.state = moving;
 		r = operate(h, t, &o, e);
+	}
 	if (r == 0)
 		res->op = o.op.id;
 	else if (e->kind == ERR_CONFLICT && o.where[0])
