@@ -128,6 +128,12 @@ int store_for(const struct mountinfo *mi, const char *state_dir, const char *pat
 	}
 	if (home && store_fs_upper(home->fstype))
 		return in_state(state_dir, out, e);
+	if (getenv("STET_TXN")) {
+		err_set(e, ERR_UNSUPPORTED,
+			"this is inside of transaction %s already, and layers do not stack",
+			getenv("STET_TXN"));
+		return err_hint(e, "run the command as it is: what it does is captured");
+	}
 	err_set(e, ERR_UNSUPPORTED,
 		"%s is on %s, which cannot hold a copy-on-write layer", state_dir,
 		home ? home->fstype : "an unknown filesystem");
