@@ -10,39 +10,14 @@
 #include "ops/undo.h"
 #include "ops/verbs.h"
 
-enum { NOTES_SHOWN = 20, TYPED = 3 };
+/* Up to so many paths are written out in a command. */
+enum { TYPED = 3 };
 
 static void write_error(struct buf *b)
 {
 	fflush(stdout);
 	fputs(buf_str(b), stderr);
 	buf_reset(b);
-}
-
-/* Paths, and what is to be said about each, in two columns. */
-static void notes(struct buf *b, const struct cli *c, const char *workspace,
-		  const struct path_notes *n)
-{
-	size_t i, shown = n->n < NOTES_SHOWN ? n->n : NOTES_SHOWN, wide = 0, at;
-	uint64_t more = n->n - shown + n->more;
-
-	for (i = 0; i < shown; i++) {
-		AUTO_BUF struct buf name = BUF_INIT;
-
-		show_path(&name, c, workspace, n->v[i].path);
-		wide = name.len > wide && name.len <= 40 ? name.len : wide;
-	}
-	for (i = 0; i < shown; i++) {
-		buf_adds(b, "  ");
-		at = b->len;
-		show_path(b, c, workspace, n->v[i].path);
-		buf_addf(b, "%*s",
-			 b->len - at < wide ? (int)(wide - (b->len - at) + 2) : 2, "");
-		text_escape(b, n->v[i].what, strlen(n->v[i].what));
-		buf_addc(b, '\n');
-	}
-	if (more)
-		buf_addf(b, "  … and %llu more\n", (unsigned long long)more);
 }
 
 /* "  merge both:  stet commit t3 --ours a --ours b" */
@@ -66,7 +41,7 @@ static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
 {
 	long long id = rec->id;
 
-	notes(b, c, rec->workspace, n);
+	show_notes(b, c, rec->workspace, n);
 	buf_addf(b, "%-22s stet diff t%lld --conflicts\n", "look:", id);
 	command(b, c, "the transaction wins:", id, "--ours", n);
 	command(b, c, "the host wins:", id, "--theirs", n);
@@ -93,7 +68,7 @@ int explain_refusal(struct cli *c, const struct txn_record *rec,
 		return -1;
 	}
 	cli_complain(e, false);
-	notes(&b, c, rec->workspace, &r->risks);
+	show_notes(&b, c, rec->workspace, &r->risks);
 	buf_addf(&b, "%-22s stet diff t%lld\n", "look:", id);
 	if (!term_can_ask())
 		buf_addf(&b, "%-22s stet commit t%lld --accept-risky\n",
@@ -144,7 +119,7 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 		buf_adds(&b, res->done.left ? "; the rest would stay pending\n" : "\n");
 		if (res->done.risks.n) {
 			buf_adds(&b, "deserve a look first:\n");
-			notes(&b, c, res->rec.workspace, &res->done.risks);
+			show_notes(&b, c, res->rec.workspace, &res->done.risks);
 		}
 	} else if (!res->done.op) {
 		buf_addf(&b,
@@ -174,7 +149,7 @@ int explain_undo(struct cli *c, const void *req, const void *result, const struc
 	cli_complain(e, !res->done.conflicts.n);
 	if (!res->done.conflicts.n)
 		return -1;
-	notes(&b, c, res->rec.workspace, &res->done.conflicts);
+	show_notes(&b, c, res->rec.workspace, &res->done.conflicts);
 	buf_addf(&b,
 		 "Nothing was undone or lost. Put these paths out of the way, or name "
 		 "others: stet undo t%lld PATH\n",

@@ -72,7 +72,15 @@ static void header(struct buf *b, const struct cli *c, const struct status_res *
 	}
 	field(b, "holds");
 	text_size(b, res->totals.bytes);
+	if (!res->durable && txn_look(r) == TXN_PENDING)
+		buf_adds(b, ", not on the disk yet");
 	buf_addc(b, '\n');
+	if (res->held) {
+		field(b, "history");
+		text_size(b, res->held);
+		buf_adds(b, " in all");
+		buf_addc(b, '\n');
+	}
 	if (r->neffects) {
 		field(b, "not undoable");
 		show_effects(b, c, r);
@@ -191,6 +199,10 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 		show_totals(&b, &res->totals);
 	buf_addc(&b, '\n');
 	changes(c, res, &b);
+	if (res->risks.n) {
+		buf_adds(&b, "deserve a look before a commit:\n");
+		show_notes(&b, c, res->rec.workspace, &res->risks);
+	}
 	if (look == TXN_PENDING || look == TXN_INTERRUPTED)
 		buf_addf(
 			&b,

@@ -277,9 +277,38 @@ void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns)
 				buf_addf(&b, "%*s", (int)(wide[k] - w + 2), "");
 			buf_free(cell);
 		}
+		while (b.data[b.len - 1] == ' ')
+			buf_truncate(&b, b.len - 1);
 		if (edge > 0)
 			cut(&b, from, (size_t)edge);
 		buf_addc(&b, '\n');
 	}
 	show_flush(c, &b);
+}
+
+enum { NOTES_SHOWN = 20 };
+
+void show_notes(struct buf *b, const struct cli *c, const char *workspace,
+		const struct path_notes *n)
+{
+	size_t i, shown = n->n < NOTES_SHOWN ? n->n : NOTES_SHOWN, wide = 0, at;
+	uint64_t more = n->n - shown + n->more;
+
+	for (i = 0; i < shown; i++) {
+		AUTO_BUF struct buf name = BUF_INIT;
+
+		show_path(&name, c, workspace, n->v[i].path);
+		wide = name.len > wide && name.len <= 40 ? name.len : wide;
+	}
+	for (i = 0; i < shown; i++) {
+		buf_adds(b, "  ");
+		at = b->len;
+		show_path(b, c, workspace, n->v[i].path);
+		buf_addf(b, "%*s",
+			 b->len - at < wide ? (int)(wide - (b->len - at) + 2) : 2, "");
+		text_escape(b, n->v[i].what, strlen(n->v[i].what));
+		buf_addc(b, '\n');
+	}
+	if (more)
+		buf_addf(b, "  … and %llu more\n", (unsigned long long)more);
 }

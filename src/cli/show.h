@@ -7,6 +7,7 @@
 #include "change/change.h"
 #include "cli/cli.h"
 #include "journal/journal.h"
+#include "txn/commit.h"
 
 /* How things look to people. All append to a buffer, safe for a terminal. */
 
@@ -41,6 +42,10 @@ void show_color(struct buf *b, const struct cli *c, const char *sgr);
 /* @path as one could type it here: relative if below the current directory, quoted for a
  * shell if need be, whatever bytes it holds. */
 void show_typed(struct buf *b, struct cli *c, const char *path);
+
+/* Paths, and what is to be said about each, a line each; the first of many. */
+void show_notes(struct buf *b, const struct cli *c, const char *workspace,
+		const struct path_notes *n);
 
 /* @rows times @columns cells as a table, the first row being its head; frees the cells,
  * not the array. Lines are cut at the edge of a terminal. */

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/status.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "change/plan.h"
+#include "change/risk.h"
 #include "ops/json.h"
+#include "sys/fs.h"
+#include "txn/budget.h"
+#include "txn/draft.h"
 
 #define AT(field) offsetof(struct status_req, field)
 
@@ -62,7 +71,8 @@ int op_collect(const struct txn_record *rec, const struct change_layer *layers, 
 {
 	int r;
 
-	if (rec->state == TXN_PRUNED)
+	if (rec->state == TXN_PRUNED || rec->state == TXN_COMMITTED ||
+	    rec->state == TXN_COMMITTING || rec->state == TXN_UNDOING)
 		return 0;
 	r = paths ? change_collect_paths(layers, n, paths, l, e)
 		  : change_collect(layers, n, l, e);
@@ -94,12 +104,131 @@ static void count(const struct change_list *l, struct change_totals *t)
 	}
 }
 
+static void read_target(const struct change_layer *l, const struct change *c,
+			struct buf *out)
+{
+	AUTO_CLOSE int root = open(l->upper, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *base;
+	AUTO_CLOSE int dir = root < 0 ? -1 : fs_open_parent(root, c->rel, &base);
+
+	if (dir < 0 || fs_readlink(dir, base, out) < 0)
+		buf_reset(out);
+}
+
+static void find_risks(struct status_res *res)
+{
+	AUTO_BUF struct buf target = BUF_INIT;
+	size_t i;
+
+	for (i = 0; i < res->list.n; i++) {
+		const struct change *c = &res->list.v[i].c;
+		const char *why;
+
+		buf_reset(&target);
+		if (S_ISLNK(c->after.st_mode))
+			read_target(&res->layers[c->layer], c, &target);
+		why = risk_of(c, target.len ? buf_str(&target) : NULL,
+			      res->rec.workspace);
+		if (why)
+			path_notes_add(&res->risks, c->path, why);
+	}
+}
+
+/* What a commit did, from its list of steps: things that moved as a whole are one change. */
+static int add_step(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct status_res *res = arg;
+	struct change_list *l = &res->list;
+	struct change_item it = { .renamed_from = SIZE_MAX };
+	const char *host;
+
+	(void)e;
+	if (r->layer >= res->nlayers || r->kind == PLAN_BASE ||
+	    (r->kind == PLAN_DIR && r->before.mode == r->after.mode &&
+	     r->before.uid == r->after.uid && r->before.gid == r->after.gid))
+		return 0;
+	host = res->layers[r->layer].host;
+	it.c.layer = r->layer;
+	it.c.before.st_mode = r->before.mode;
+	it.c.after.st_mode = r->kind == PLAN_DELETE ? 0 : r->after.mode;
+	it.c.before.st_size = (off_t)r->before.size;
+	it.c.after.st_size = r->kind == PLAN_DELETE ? 0 : (off_t)r->after.size;
+	it.c.kind = r->kind == PLAN_DELETE			? CHANGE_DELETE
+		    : !r->before.mode				? CHANGE_ADD
+		    : (r->before.mode ^ r->after.mode) & S_IFMT ? CHANGE_TYPE
+								: CHANGE_MODIFY;
+	if (it.c.kind == CHANGE_MODIFY)
+		it.c.what = r->kind == PLAN_REPLACE	      ? CHANGE_CONTENT
+			    : r->before.mode != r->after.mode ? CHANGE_MODE
+							      : CHANGE_XATTR;
+	it.c.path = xasprintf("%s/%s", strcmp(host, "/") ? host : "", r->rel);
+	it.c.rel = it.c.path + strlen(it.c.path) - strlen(r->rel);
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		l->v = xrealloc(l->v, l->cap * sizeof(*l->v));
+	}
+	l->v[l->n++] = it;
+	return 0;
+}
+
+static int add_commit(void *arg, struct op_record *op, struct err *e)
+{
+	struct status_res *res = arg;
+	AUTO_CLOSE int dir = -1;
+	struct plan *p;
+	int r;
+
+	if (op->kind != OP_COMMIT || op->state != OP_DONE || op->undone || !op->plan)
+		return 0;
+	dir = open(res->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_sys(e, errno, "%s", res->rec.dir);
+	if (plan_open(dir, op->plan, &p, e) < 0)
+		return -1;
+	r = plan_each(p, false, add_step, res, e);
+	plan_close(p);
+	return r;
+}
+
+static int look(struct home *h, struct status_res *res, struct err *e)
+{
+	int r;
+
+	res->layers = txn_layers(&res->rec, &res->nlayers);
+	if (res->rec.state == TXN_COMMITTED)
+		r = journal_op_each(h->journal, res->rec.id, add_commit, res, e);
+	else
+		r = op_collect(&res->rec, res->layers, res->nlayers, NULL, true,
+			       &res->list, e);
+	if (r < 0)
+		return -1;
+	count(&res->list, &res->totals);
+	if (txn_look(&res->rec) <= TXN_PENDING)
+		find_risks(res);
+	res->durable = txn_on_disk(&res->rec);
+	res->held = txn_held(h);
+	return 0;
+}
+
+static void status_free(void *result)
+{
+	struct status_res *res = result;
+
+	change_list_free(&res->list);
+	path_notes_free(&res->risks);
+	free(res->layers);
+	txn_record_free(&res->rec);
+}
+
 int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct status_req *rq = req;
 	struct status_res *res = result;
 	struct txn t = { .lock = -1 };
+	struct home *h;
 
+	if (op_ctx_look(ctx, &h, e) < 0)
+		return -1;
 	if (op_ctx_txn(ctx, rq->txn, &t, e) < 0) {
 		res->none = rq->bare && e->kind == ERR_USAGE;
 		return res->none ? 0 : -1;
@@ -108,14 +237,10 @@ int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	res->rec = t.rec;
 	memset(&t.rec, 0, sizeof(t.rec));
 	txn_close(&t);
-	res->layers = txn_layers(&res->rec, &res->nlayers);
-	if (op_collect(&res->rec, res->layers, res->nlayers, NULL, true, &res->list, e) <
-	    0) {
-		free(res->layers);
-		txn_record_free(&res->rec);
+	if (look(h, res, e) < 0) {
+		status_free(res);
 		return -1;
 	}
-	count(&res->list, &res->totals);
 	return 0;
 }
 
@@ -141,27 +266,26 @@ static json_t *status_json(const void *result)
 				json_change(&it->c, change_item_from(&res->list, it)));
 	}
 	json_object_set_new(o, "changes", changes);
+	json_set_notes(o, "risks", &res->risks);
+	json_object_set_new(o, "on_disk", json_boolean(res->durable));
+	json_object_set_new(o, "history_bytes", json_integer((json_int_t)res->held));
 	return o;
-}
-
-static void status_free(void *result)
-{
-	struct status_res *res = result;
-
-	change_list_free(&res->list);
-	free(res->layers);
-	txn_record_free(&res->rec);
 }
 
 const struct verb verb_status = {
 	.name = "status",
 	.summary = "show what a transaction holds",
 	.description =
-		"Shows a transaction: its command and how that ended, what it changed, and what "
-		"of it cannot be undone. Each change has a letter: A added, M changed, D "
+		"Shows a transaction: its command and how that ended, what it changed, what of "
+		"that deserves a look before a commit, and what cannot be undone. Each change has a letter: A added, M changed, D "
 		"deleted, T type changed, R renamed, X mode changed. Paths are relative to the "
 		"workspace if they lie in it. A directory that was added or deleted as a whole "
-		"is one line; --all lists what is in it.\n"
+		"is one line; --all lists what is in it. Of a transaction that was committed, "
+		"the steps of the commit are shown.\n"
+		"\n"
+		"A transaction that is not on the disk yet could be lost in a power cut; that "
+		"takes a moment after its end. History is what committed and rolled-back "
+		"transactions keep for stet undo; stet forget trims it.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest one of the "
 		"current directory. Typing stet alone does the same.\n"
