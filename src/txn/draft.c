@@ -43,8 +43,15 @@ struct draft {
 		anchors;    /* names whose host inode stays: others can be linked to it */
 	struct twins added; /* new names of inodes with several */
 	/* Directories, in the order met; their attributes come last, deepest first. */
-	struct plan_rec *dirs;
+	struct draft_dir {
+		struct plan_rec rec;
+		bool due; /* something in it changes, or it itself does */
+	} * dirs;
 	size_t ndirs;
+	/* Those that hold what is looked at now, outermost first: places in @dirs. */
+	size_t *above;
+	size_t nabove, above_cap;
+	bool walked;	 /* all differences are known */
 	struct buf made; /* the last directory that a chosen path needed */
 	struct buf xb, xa;
 };
@@ -219,8 +226,13 @@ static void count(struct draft *d, const struct change *c)
 
 /* --- steps --- */
 
+static int touch_parent(struct draft *d, uint32_t layer, const char *rel, struct err *e);
+
 static int add(struct draft *d, struct plan_rec *r, struct err *e)
 {
+	if (r->kind != PLAN_META && r->kind != PLAN_DIR && !d->walked &&
+	    touch_parent(d, r->layer, r->rel, e) < 0)
+		return -1;
 	/* A group that the sandbox could not keep is put right first: the plan then names
 	 * the object as it will be. */
 	if ((r->kind == PLAN_REPLACE || r->kind == PLAN_CREATE) &&
@@ -250,20 +262,47 @@ static int pack_xattrs(struct draft *d, const struct change *c, struct plan_rec 
 	return 0;
 }
 
-static int later(struct draft *d, const struct change *c, const struct plan_rec *r,
-		 struct err *e)
+static bool holds(const struct plan_rec *dir, uint32_t layer, const char *rel)
+{
+	size_t n = strlen(dir->rel);
+
+	if (dir->layer != layer)
+		return false;
+	return strcmp(dir->rel, ".") == 0 ||
+	       (strncmp(dir->rel, rel, n) == 0 && rel[n] == '/');
+}
+
+/* Leaves the directories that do not hold @rel; the walk never returns to them. */
+static void climb(struct draft *d, uint32_t layer, const char *rel)
+{
+	while (d->nabove > 0 && !holds(&d->dirs[d->above[d->nabove - 1]].rec, layer, rel))
+		d->nabove--;
+}
+
+/* A directory whose attributes may have to be set when all else is done. */
+static void later(struct draft *d, const char *rel, const struct plan_rec *r, bool due)
 {
 	struct plan_rec *k;
 
-	(void)e;
+	climb(d, r->layer, rel);
 	if ((d->ndirs & (d->ndirs - 1)) == 0)
 		d->dirs = xrealloc(d->dirs,
 				   (d->ndirs ? 2 * d->ndirs : 16) * sizeof(*d->dirs));
-	k = &d->dirs[d->ndirs++];
+	if (d->nabove == d->above_cap) {
+		d->above_cap = d->above_cap ? 2 * d->above_cap : 16;
+		d->above = xrealloc(d->above, d->above_cap * sizeof(*d->above));
+	}
+	d->above[d->nabove++] = d->ndirs;
+	d->dirs[d->ndirs].due = due;
+	k = &d->dirs[d->ndirs++].rec;
 	*k = *r;
 	k->kind = PLAN_DIR;
-	k->rel = xstrdup(c->rel);
+	k->rel = xstrdup(rel);
 	k->link = NULL;
+	/* Somebody else changed what it holds: that it changed must stay visible. */
+	if (k->before.mode && k->before.ctime >= d->t->rec.begin_ns &&
+	    k->before.mtime > k->after.mtime)
+		k->after.mtime = k->before.mtime;
 	if (r->nxbefore || r->nxafter) {
 		char *copy = xmalloc((size_t)r->nxbefore + r->nxafter + 1);
 
@@ -274,7 +313,39 @@ static int later(struct draft *d, const struct change *c, const struct plan_rec 
 	} else {
 		k->xbefore = k->xafter = NULL;
 	}
+}
+
+/* One that is not itself committed: only its mtime goes with what it holds. */
+static int later_times(struct draft *d, uint32_t layer, const char *rel, bool due,
+		       struct err *e)
+{
+	struct plan_rec r = { .layer = layer, .flags = PLAN_IS_DIR | PLAN_TIMES };
+
+	if (apply_look(d->a, layer, rel, &r.before, &r.after, e) < 0)
+		return -1;
+	if (!S_ISDIR(r.before.mode))
+		return 0;
+	if (!S_ISDIR(r.after.mode))
+		r.after = r.before;
+	later(d, rel, &r, due);
 	return 0;
+}
+
+/* Moving names in or out of a directory changes its mtime: it will be put right. */
+static int touch_parent(struct draft *d, uint32_t layer, const char *rel, struct err *e)
+{
+	const char *slash = strrchr(rel, '/');
+	AUTO_FREE char *parent = slash ? xstrndup(rel, (size_t)(slash - rel))
+				       : xstrdup(".");
+	struct draft_dir *k;
+
+	climb(d, layer, rel);
+	k = d->nabove ? &d->dirs[d->above[d->nabove - 1]] : NULL;
+	if (k && strcmp(k->rec.rel, parent) == 0) {
+		k->due = true;
+		return 0;
+	}
+	return later_times(d, layer, parent, true, e);
 }
 
 static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
@@ -282,9 +353,10 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 {
 	if (c->what & CHANGE_XATTR && pack_xattrs(d, c, r, e) < 0)
 		return -1;
-	if (S_ISDIR(r->after.mode)) /* its times change with what lies in it */
-		return c->what || r->before.mtime != r->after.mtime ? later(d, c, r, e)
-								    : 0;
+	if (S_ISDIR(r->after.mode)) { /* its times change with what lies in it */
+		later(d, c->rel, r, c->what || r->before.mtime != r->after.mtime);
+		return 0;
+	}
 	if (!(c->what & CHANGE_CONTENT)) {
 		r->kind = PLAN_META;
 		if (r->after.nlink > 1)
@@ -307,7 +379,6 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 				      .layer = (uint32_t)c->layer,
 				      .rel = rel,
 				      .flags = PLAN_IS_DIR };
-		struct change dir = *c;
 
 		*s = '\0';
 		if (strncmp(buf_str(&d->made), rel, strlen(rel)) == 0 &&
@@ -318,10 +389,10 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 		}
 		if (apply_look(d->a, r.layer, rel, &r.before, &r.after, e) < 0)
 			return -1;
-		dir.rel = rel;
 		if (!r.before.mode) {
-			if (add(d, &r, e) < 0 || later(d, &dir, &r, e) < 0)
+			if (add(d, &r, e) < 0)
 				return -1;
+			later(d, rel, &r, true);
 			buf_reset(&d->made);
 			buf_adds(&d->made, rel);
 		}
@@ -338,7 +409,7 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 	r->kind = r->before.mode ? PLAN_REPLACE : PLAN_CREATE;
 	if (S_ISREG(r->after.mode) && r->after.nlink > 1 && r->kind == PLAN_CREATE) {
 		twins_add(&d->added, r->layer, &r->after, c->rel);
-		return 0;
+		return touch_parent(d, r->layer, c->rel, e);
 	}
 	return add(d, r, e);
 }
@@ -367,6 +438,8 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 
 	if (d->w->paths && !draft_chosen(d->w->paths, c->path)) {
 		d->res->left = d->res->left || visible;
+		if (c->kind == CHANGE_MODIFY && S_ISDIR(c->after.st_mode))
+			return later_times(d, r.layer, c->rel, false, e);
 		return 0;
 	}
 	if (draft_chosen(d->w->theirs, c->path))
@@ -428,7 +501,7 @@ static int add_twins(struct draft *d, struct err *e)
 static int add_dirs(struct draft *d, struct err *e)
 {
 	for (size_t i = d->ndirs; i > 0; i--)
-		if (add(d, &d->dirs[i - 1], e) < 0)
+		if (d->dirs[i - 1].due && add(d, &d->dirs[i - 1].rec, e) < 0)
 			return -1;
 	return 0;
 }
@@ -436,10 +509,11 @@ static int add_dirs(struct draft *d, struct err *e)
 static void draft_free(struct draft *d)
 {
 	for (size_t i = 0; i < d->ndirs; i++) {
-		free((char *)(uintptr_t)d->dirs[i].rel);
-		free((char *)(uintptr_t)d->dirs[i].xbefore);
+		free((char *)(uintptr_t)d->dirs[i].rec.rel);
+		free((char *)(uintptr_t)d->dirs[i].rec.xbefore);
 	}
 	free(d->dirs);
+	free(d->above);
 	twins_free(&d->anchors);
 	twins_free(&d->added);
 	buf_free(&d->made);
@@ -461,6 +535,7 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 	r = plan_create(dirfd, name, &d.plan, e);
 	if (r == 0)
 		r = change_walk(layers, n, on_change, &d, e);
+	d.walked = true;
 	if (r == 0)
 		r = add_twins(&d, e);
 	if (r == 0)

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "snap/store.h"
+#include "sys/mountinfo.h"
+#include "torture.h"
+#include "txn/commit.h"
+
+void die(const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("torture: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, " (errno %d: %s)\n", saved, strerror(saved));
+	va_end(ap);
+	exit(2);
+}
+
+/* --- what a child does --- */
+
+/* What was made before is older than the transaction by the clock that tells. */
+static void next_tick(void)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &a);
+	do
+		clock_gettime(CLOCK_REALTIME_COARSE, &b);
+	while (a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec);
+}
+
+static int do_begin(struct home *h, const struct site *s, bool foreign, struct err *e)
+{
+	char word[] = "command";
+	char *const argv[] = { word, NULL };
+	struct view_layer layers[HOSTS + 1] = { 0 };
+	struct view v = { .workspace = xstrdup(s->host[0]),
+			  .layers = layers,
+			  .nlayers = HOSTS + 1 };
+	struct mountinfo mi;
+	struct txn t;
+
+	next_tick();
+	if (mountinfo_read(&mi) < 0)
+		die("no mount table");
+	for (size_t i = 0; i < HOSTS; i++) {
+		layers[i] = (struct view_layer){ .kind = LAYER_OVERLAY,
+						 .host = xstrdup(s->host[i]),
+						 .lax_owner = foreign };
+		if (store_for(&mi, h->dir, s->host[i], &layers[i].store, e) < 0)
+			return -1;
+	}
+	layers[HOSTS] = (struct view_layer){ .kind = LAYER_SCRATCH,
+					     .host = xstrdup("/tmp"),
+					     .store = xstrdup(layers[0].store) };
+	return txn_begin(h, &v, NULL, argv, "{}", &t, e);
+}
+
+static int do_fill(struct txn *t, enum tree_size size)
+{
+	char *up[HOSTS];
+
+	for (size_t i = 0; i < HOSTS; i++)
+		up[i] = xasprintf("%s/up", t->rec.layers[i].dir);
+	tree_upper(up, size);
+	return 0;
+}
+
+static int do_end(struct home *h, struct txn *t, struct err *e)
+{
+	return txn_end(h, t, 0, "exit", e) < 0 ? -1 : txn_note_base(t, e);
+}
+
+static int do_operate(struct home *h, const struct site *s, struct txn *t, enum action a,
+		      struct err *e)
+{
+	static const char *const chosen[] = { "plain/modified", "plain/deleted",
+					      "new/file",	"plain/chm*",
+					      "deep-new/level", "ro",
+					      "opaque/new",	"dir-file",
+					      "anchor*",	"full-deleted/sub",
+					      "pair-new?",	NULL };
+	const char *paths[ARRAY_SIZE(chosen)] = { 0 };
+	struct commit_wish w = { .accept_risky = true };
+	struct commit_result res = { 0 };
+
+	for (size_t i = 0; chosen[i]; i++)
+		paths[i] = xasprintf("%s/%s", s->host[0], chosen[i]);
+	if (a == ACT_UNDO_PART)
+		paths[2] = NULL;
+	if (a == ACT_COMMIT_PART || a == ACT_UNDO_PART)
+		w.paths = paths;
+	if (a == ACT_REDO)
+		return txn_redo(h, t, &w, &res, e);
+	if (a == ACT_UNDO || a == ACT_UNDO_PART)
+		return txn_undo(h, t, 0, &w, &res, e);
+	return txn_commit(h, t, &w, &res, e);
+}
+
+static void complain(void *arg, const char *what)
+{
+	struct result *r = arg;
+
+	if (strstr(what, "belong to no transaction"))
+		r->orphans++;
+	else if (!r->complaint[0])
+		snprintf(r->complaint, sizeof(r->complaint), "%s", what);
+}
+
+static int do_look(struct home *h, struct result *r)
+{
+	struct txn_record rec;
+	unsigned checked;
+
+	r->state = -1;
+	if (journal_txn_get(h->journal, 1, &rec, &r->e) == 0) {
+		r->state = (int)rec.state;
+		txn_record_free(&rec);
+	} else if (r->e.kind != ERR_USAGE) {
+		return -1;
+	}
+	return txn_verify(h, complain, r, &checked, &r->e);
+}
+
+static int child(const struct site *s, enum action a, struct result *r)
+{
+	struct txn t = { .lock = -1 };
+	struct prune_result pr;
+	struct home h;
+
+	if (home_open(&h, &r->e) < 0)
+		return -1;
+	if (a == ACT_BEGIN || a == ACT_BEGIN_FOREIGN)
+		return do_begin(&h, s, a == ACT_BEGIN_FOREIGN, &r->e);
+	if (a == ACT_RECOVER)
+		return txn_recover(&h, &r->recovered, &r->e);
+	if (a == ACT_PRUNE)
+		return txn_prune(&h, 0, false, &pr, &r->e);
+	if (a == ACT_LOOK)
+		return do_look(&h, r);
+	if (txn_find(&h, "1", "/", &t, &r->e) < 0)
+		return -1;
+	switch (a) {
+	case ACT_FILL:
+		return do_fill(&t, TREE_FULL);
+	case ACT_FILL_SMALL:
+		return do_fill(&t, TREE_SMALL);
+	case ACT_FILL_WIDE:
+		return do_fill(&t, TREE_WIDE);
+	case ACT_END:
+		return do_end(&h, &t, &r->e);
+	case ACT_ROLLBACK:
+		return txn_rollback(&h, &t, &r->e);
+	default:
+		return do_operate(&h, s, &t, a, &r->e);
+	}
+}
+
+/* --- the child --- */
+
+static int log_fd = -1;
+static char last_point[64];
+static struct buf all_points;
+
+/* How many lines the log has; keeps the names. */
+static unsigned long read_log(void)
+{
+	AUTO_BUF struct buf text = BUF_INIT;
+	unsigned long n = 0;
+	char chunk[65536];
+	ssize_t got;
+
+	last_point[0] = '\0';
+	lseek(log_fd, 0, SEEK_SET);
+	while ((got = read(log_fd, chunk, sizeof(chunk))) > 0)
+		buf_add(&text, chunk, (size_t)got);
+	if (!text.len)
+		return 0;
+	for (char *rest = text.data, *line; (line = strsep(&rest, "\n")) && *line; n++) {
+		AUTO_FREE char *known = NULL;
+		const char *name = strchr(line, ' ') + 1;
+
+		if (strcmp(name, last_point) == 0)
+			continue;
+		snprintf(last_point, sizeof(last_point), "%s", name);
+		known = xasprintf("\n%s\n", name);
+		if (!strstr(buf_str(&all_points), known))
+			buf_addf(&all_points, "%s%s\n", all_points.len ? "" : "\n", name);
+	}
+	return n;
+}
+
+void act_points(struct buf *out)
+{
+	if (all_points.len)
+		buf_adds(out, buf_str(&all_points) + 1);
+}
+
+const char *act_last_point(void)
+{
+	return last_point;
+}
+
+static void set_environment(const struct site *s, const char *fault, const char *skip)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", log_fd);
+	setenv("STET_STATE_DIR", s->state, 1);
+	setenv("STET_FAULT_LOG", number, 1);
+	if (fault)
+		setenv("STET_FAULT", fault, 1);
+	if (skip)
+		setenv("STET_FAULT_SKIP", skip, 1);
+}
+
+unsigned long act(const struct site *s, enum action a, const char *fault,
+		  const char *skip, struct result *r, bool *killed)
+{
+	static struct result *shared;
+	int status;
+	pid_t pid;
+
+	if (!shared) {
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		log_fd = memfd_create("points", MFD_CLOEXEC);
+		if (shared == MAP_FAILED || log_fd < 0)
+			die("no memory");
+		fcntl(log_fd, F_SETFL, O_APPEND);
+	}
+	*shared = (struct result){ 0 };
+	if (ftruncate(log_fd, 0) < 0)
+		die("no log");
+	pid = fork();
+	if (pid == 0) {
+		set_environment(s, fault, skip);
+		alarm(60);
+		shared->rc = child(s, a, shared);
+		shared->ran = true;
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		die("no child");
+	*r = *shared;
+	*killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	if (!*killed && (!WIFEXITED(status) || WEXITSTATUS(status) || !r->ran)) {
+		r->rc = -1;
+		err_set(&r->e, ERR_SYSTEM, "the child ended with status 0x%x", status);
+		r->ran = false;
+	}
+	return read_log();
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "journal/journal.h"
+#include "torture.h"
+
+/*
+ * usage: torture list | torture SCENARIO KIND
+ *
+ * One line on stdout; what went wrong on stderr. STET_TORTURE_POINTS names a file that the
+ * fault points passed are appended to; STET_TORTURE=full leaves nothing out.
+ */
+
+struct scenario {
+	const char *name;
+	enum action setup[8];
+	enum action act;
+	int before, after; /* state of the transaction; -1: there is none */
+	enum action back;  /* takes it back again */
+	const char *sweeps;
+};
+
+#define UNTIL_BEGIN ACT_BEGIN
+#define UNTIL_END ACT_BEGIN, ACT_FILL, ACT_END
+#define ALL "EIO ENOSPC EINTR kill dead twice recover"
+#define ERRORS "EIO ENOSPC EINTR kill"
+
+static const struct scenario scenarios[] = {
+	{ "begin", { 0 }, ACT_BEGIN, -1, TXN_ACTIVE, ACT_NONE, ERRORS " dead" },
+	{ "begin-foreign",
+	  { 0 },
+	  ACT_BEGIN_FOREIGN,
+	  -1,
+	  TXN_ACTIVE,
+	  ACT_NONE,
+	  ERRORS " dead" },
+	{ "end",
+	  { ACT_BEGIN, ACT_FILL },
+	  ACT_END,
+	  TXN_ACTIVE,
+	  TXN_FROZEN,
+	  ACT_NONE,
+	  ERRORS },
+	{ "commit", { UNTIL_END }, ACT_COMMIT, TXN_FROZEN, TXN_COMMITTED, ACT_UNDO, ALL },
+	{ "commit-wide",
+	  { ACT_BEGIN, ACT_FILL_WIDE, ACT_END },
+	  ACT_COMMIT,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  "EIO kill" },
+	{ "commit-interrupted",
+	  { ACT_BEGIN, ACT_FILL_SMALL },
+	  ACT_COMMIT,
+	  TXN_ACTIVE,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  ERRORS },
+	{ "commit-part",
+	  { UNTIL_END },
+	  ACT_COMMIT_PART,
+	  TXN_FROZEN,
+	  TXN_FROZEN,
+	  ACT_UNDO,
+	  ERRORS " twice recover" },
+	{ "commit-rest",
+	  { UNTIL_END, ACT_COMMIT_PART },
+	  ACT_COMMIT,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  "EIO kill" },
+	{ "undo",
+	  { UNTIL_END, ACT_COMMIT },
+	  ACT_UNDO,
+	  TXN_COMMITTED,
+	  TXN_FROZEN,
+	  ACT_REDO,
+	  ALL },
+	{ "undo-part",
+	  { UNTIL_END, ACT_COMMIT },
+	  ACT_UNDO_PART,
+	  TXN_COMMITTED,
+	  TXN_COMMITTED,
+	  ACT_NONE,
+	  ERRORS },
+	{ "undo-of-part",
+	  { UNTIL_END, ACT_COMMIT_PART },
+	  ACT_UNDO,
+	  TXN_FROZEN,
+	  TXN_FROZEN,
+	  ACT_REDO,
+	  "EIO kill" },
+	{ "redo",
+	  { UNTIL_END, ACT_COMMIT, ACT_UNDO },
+	  ACT_REDO,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  ALL },
+	{ "commit-again",
+	  { UNTIL_END, ACT_COMMIT, ACT_UNDO },
+	  ACT_COMMIT,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  "EIO kill" },
+	{ "rollback",
+	  { UNTIL_END },
+	  ACT_ROLLBACK,
+	  TXN_FROZEN,
+	  TXN_ROLLED_BACK,
+	  ACT_UNDO,
+	  ERRORS },
+	{ "undo-rollback",
+	  { UNTIL_END, ACT_ROLLBACK },
+	  ACT_UNDO,
+	  TXN_ROLLED_BACK,
+	  TXN_FROZEN,
+	  ACT_REDO,
+	  ERRORS },
+	{ "redo-rollback",
+	  { UNTIL_END, ACT_ROLLBACK, ACT_UNDO },
+	  ACT_REDO,
+	  TXN_FROZEN,
+	  TXN_ROLLED_BACK,
+	  ACT_UNDO,
+	  ERRORS },
+	{ "prune",
+	  { UNTIL_END, ACT_ROLLBACK },
+	  ACT_PRUNE,
+	  TXN_ROLLED_BACK,
+	  TXN_PRUNED,
+	  ACT_NONE,
+	  ERRORS " dead" },
+};
+
+struct run {
+	const struct scenario *sc;
+	struct site site;
+	char *old, *new; /* digests of the hosts, without faults */
+	unsigned long points;
+	unsigned long runs, failed;
+	bool quiet; /* the oracle itself is being tested */
+};
+
+static bool full(void)
+{
+	const char *s = getenv("STET_TORTURE");
+
+	return s && strcmp(s, "full") == 0;
+}
+
+/* --- one run --- */
+
+static char *digest(const struct site *s)
+{
+	struct buf b = BUF_INIT;
+
+	for (int i = 0; i < HOSTS; i++)
+		digest_tree(s->host[i], &b);
+	return buf_take(&b);
+}
+
+static bool make_site(const struct scenario *sc, struct site *s)
+{
+	bool good = true;
+
+	tree_remove(s->base);
+	if (mkdir(s->base, 0700) < 0)
+		die("cannot make %s", s->base);
+	for (int i = 0; i < HOSTS; i++) {
+		snprintf(s->host[i], sizeof(s->host[i]), "%s/host%d", s->base, i);
+		if (mkdir(s->host[i], 0755) < 0)
+			die("cannot make %s", s->host[i]);
+	}
+	snprintf(s->state, sizeof(s->state), "%s/state", s->base);
+	tree_host(s);
+	if (sc->act == ACT_BEGIN_FOREIGN)
+		good = tree_foreign(s);
+	return good;
+}
+
+static void setup(struct run *t)
+{
+	struct result r;
+	bool killed;
+
+	make_site(t->sc, &t->site);
+	for (size_t i = 0; t->sc->setup[i]; i++) {
+		act(&t->site, t->sc->setup[i], NULL, NULL, &r, &killed);
+		if (r.rc < 0)
+			die("%s: step %zu of the setup: %s", t->sc->name, i, r.e.msg);
+	}
+}
+
+static bool fail(struct run *t, const char *fault, const char *why)
+{
+	t->failed++;
+	if (!t->quiet && t->failed <= 5)
+		fprintf(stderr, "%s %s at %s: %s\n", t->sc->name, fault, act_last_point(),
+			why);
+	return false;
+}
+
+static bool fail_digest(struct run *t, const char *fault, const char *what,
+			const char *want, const char *got)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	buf_addf(&b, "%s\n", what);
+	digest_diff(want, got, 6, &b);
+	return fail(t, fault, buf_str(&b));
+}
+
+static bool step(struct run *t, const char *fault, enum action a, const char *what,
+		 struct result *r)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+	bool killed;
+
+	act(&t->site, a, NULL, NULL, r, &killed);
+	if (r->rc == 0)
+		return true;
+	buf_addf(&b, "%s: %s (%s)", what, r->e.msg, r->e.hint);
+	return fail(t, fault, buf_str(&b));
+}
+
+/* Takes it further: what is pending can be done, what is done can be taken back. */
+static bool go_on(struct run *t, const char *fault, bool is_new)
+{
+	enum action next = is_new ? t->sc->back : t->sc->act;
+	const char *want = is_new ? t->old : t->new;
+	AUTO_FREE char *got = NULL;
+	struct result r;
+
+	if (next == ACT_NONE)
+		return true;
+	if (!step(t, fault, next, is_new ? "taking it back" : "doing it again", &r))
+		return false;
+	got = digest(&t->site);
+	if (strcmp(got, want) != 0)
+		return fail_digest(t, fault,
+				   is_new ? "taken back, it is not the old tree"
+					  : "done again, it is not the new tree",
+				   want, got);
+	if (!step(t, fault, ACT_LOOK, "looking again", &r))
+		return false;
+	if (r.complaint[0])
+		return fail(t, fault, r.complaint);
+	return true;
+}
+
+/* Journal and tree must tell the same story. @said: what the action itself returned. */
+static bool judge(struct run *t, const char *fault, const struct result *said,
+		  bool recovered, const char *got)
+{
+	bool is_old = strcmp(got, t->old) == 0, is_new = strcmp(got, t->new) == 0;
+	const char *other = t->sc->before == TXN_PRUNED ? t->old : t->new;
+	struct result r;
+	char why[200];
+
+	if (!is_old && !is_new)
+		return fail_digest(t, fault, "a third tree; against the new one", other,
+				   got);
+	if (!step(t, fault, ACT_LOOK, "looking", &r))
+		return false;
+	if (r.complaint[0])
+		return fail(t, fault, r.complaint);
+	/* One that was interrupted is frozen before it is committed. */
+	if (r.state != t->sc->before && r.state != t->sc->after &&
+	    !(t->sc->before == TXN_ACTIVE && r.state == TXN_FROZEN)) {
+		snprintf(why, sizeof(why), "its state is %d", r.state);
+		return fail(t, fault, why);
+	}
+	if (t->sc->before != t->sc->after && strcmp(t->old, t->new) != 0 &&
+	    (r.state == t->sc->after) != is_new) {
+		snprintf(why, sizeof(why), "the tree is %s, but its state %d",
+			 is_new ? "new" : "old", r.state);
+		return fail(t, fault, why);
+	}
+	if (said->ran && said->rc == 0 && !(is_new && r.state == t->sc->after))
+		return fail(t, fault, "success was reported, but it is not done");
+	if (said->ran && said->rc < 0 && r.state == t->sc->after &&
+	    t->sc->before != t->sc->after && !recovered &&
+	    !strstr(act_last_point(), "journal.committed") && !strchr(fault, '+') &&
+	    !t->quiet && getenv("STET_TORTURE_STRICT"))
+		return fail(t, fault, "a failure was reported, but it is done");
+	if (r.orphans && t->sc->before != -1)
+		return fail(t, fault, "data was left that belongs to nobody");
+	is_new = t->sc->before == t->sc->after ? is_new : r.state == t->sc->after;
+	return go_on(t, fault, is_new);
+}
+
+static bool judge_begin(struct run *t, const char *fault)
+{
+	struct result r;
+
+	/* What a crash left behind goes with prune; then a new one can begin. */
+	if (!step(t, fault, ACT_PRUNE, "prune", &r) ||
+	    !step(t, fault, ACT_LOOK, "looking", &r))
+		return false;
+	if (r.orphans)
+		return fail(t, fault, "prune left data that belongs to nobody");
+	return step(t, fault, ACT_BEGIN, "beginning", &r);
+}
+
+/* After the fault: recover, look, recover again, go on. */
+static bool oracle(struct run *t, const char *fault, const struct result *said)
+{
+	AUTO_FREE char *got = NULL, *again = NULL;
+	struct result r;
+	bool recovered;
+
+	t->runs++;
+	if (!said->ran && said->e.msg[0])
+		return fail(t, fault, said->e.msg);
+	if (!step(t, fault, ACT_RECOVER, "recovery", &r))
+		return false;
+	recovered = r.recovered > 0;
+	got = digest(&t->site);
+	if (!step(t, fault, ACT_RECOVER, "second recovery", &r))
+		return false;
+	if (r.recovered)
+		return fail(t, fault, "the second recovery found something to do");
+	again = digest(&t->site);
+	if (strcmp(got, again) != 0)
+		return fail_digest(t, fault, "the second recovery changed something", got,
+				   again);
+	if (t->sc->before == -1 && strcmp(got, t->old) == 0 && !judge_begin(t, fault))
+		return false;
+	return judge(t, fault, said, recovered, got);
+}
+
+/* --- sweeps --- */
+
+/* Once without faults: the two trees, and how many points there are. */
+static void learn(struct run *t)
+{
+	AUTO_FREE char *built = NULL;
+	struct result r;
+	bool killed;
+
+	setup(t);
+	t->old = digest(&t->site);
+	t->points = act(&t->site, t->sc->act, NULL, NULL, &r, &killed);
+	if (r.rc < 0)
+		die("%s: %s (%s)", t->sc->name, r.e.msg, r.e.hint);
+	t->new = digest(&t->site);
+	if (!oracle(t, "none", &r))
+		return;
+	setup(t);
+	built = digest(&t->site);
+	if (strcmp(built, t->old) != 0)
+		fail_digest(t, "none", "two builds differ", t->old, built);
+}
+
+/* Returns false when the run had fewer points than @last: nothing fired. */
+static bool one(struct run *t, const char *fault, unsigned long last)
+{
+	struct result r;
+	bool killed;
+
+	setup(t);
+	if (act(&t->site, t->sc->act, fault, NULL, &r, &killed) < last)
+		return false;
+	oracle(t, fault, &r);
+	return true;
+}
+
+static void sweep(struct run *t, const char *kind, unsigned long stride)
+{
+	bool dead = strcmp(kind, "dead") == 0;
+	char fault[64];
+
+	for (unsigned long n = 1; n; n += stride) {
+		snprintf(fault, sizeof(fault), dead ? "#%lu+:EIO" : "#%lu:%s", n, kind);
+		if (!one(t, fault, n))
+			break;
+	}
+}
+
+/* The reversal of a failed operation fails in its turn, or is killed. */
+static void sweep_twice(struct run *t, unsigned long stride)
+{
+	char fault[64];
+
+	for (unsigned long n = 1 + stride / 2; n <= t->points; n += stride)
+		for (unsigned long m = 1;; m += 1 + stride / 3) {
+			snprintf(fault, sizeof(fault), "#%lu:EIO,#%lu:%s", n, n + m,
+				 (n + m) % 2 ? "EIO" : "kill");
+			if (!one(t, fault, n + m))
+				break;
+		}
+}
+
+/* Killed, and recovery killed (or failing) at every step of its own. */
+static void sweep_recover(struct run *t, unsigned long stride)
+{
+	char fault[64], second[64], both[140];
+	struct result r;
+	bool killed;
+
+	for (unsigned long n = 1 + stride / 2; n <= t->points; n += stride)
+		for (unsigned long m = 1;; m += 1 + stride / 3) {
+			snprintf(fault, sizeof(fault), "#%lu:kill", n);
+			snprintf(second, sizeof(second), "#%lu:%s", m,
+				 m % 4 == 1 ? "EIO" : "kill");
+			snprintf(both, sizeof(both), "%s then %s", fault, second);
+			setup(t);
+			act(&t->site, t->sc->act, fault, NULL, &r, &killed);
+			if (act(&t->site, ACT_RECOVER, second, NULL, &r, &killed) < m)
+				break;
+			r.ran = false; /* what recovery says is not judged */
+			r.e.msg[0] = '\0';
+			oracle(t, both, &r);
+		}
+}
+
+static void run_kind(struct run *t, const char *kind)
+{
+	unsigned long some = full() ? 1 : 3;
+	unsigned long many = full() ? 1 + t->points / 40 : 1 + t->points / 5;
+
+	if (strcmp(kind, "twice") == 0)
+		sweep_twice(t, many);
+	else if (strcmp(kind, "recover") == 0)
+		sweep_recover(t, many);
+	else if (strcmp(kind, "EIO") == 0 || strcmp(kind, "kill") == 0)
+		sweep(t, kind, 1);
+	else
+		sweep(t, kind, some);
+}
+
+/* --- the oracle must be able to fail --- */
+
+static unsigned long broken(struct run *t, const char *fault, const char *point,
+			    unsigned long n)
+{
+	unsigned long before = t->failed;
+	struct result r;
+	char skip[64];
+	bool killed;
+
+	snprintf(skip, sizeof(skip), "%s:%lu", point, n);
+	setup(t);
+	act(&t->site, t->sc->act, fault, skip, &r, &killed);
+	oracle(t, skip, &r);
+	return t->failed - before;
+}
+
+/* Steps left out, records left out, a reversal left out: all must be noticed. */
+static int run_broken(struct run *t)
+{
+	unsigned long noticed = 0, steps = 0;
+	char fault[64];
+	bool good;
+
+	learn(t);
+	t->quiet = true;
+	for (unsigned long n = 1; n <= 60; n++, steps++)
+		noticed += broken(t, NULL, "apply.forward", n);
+	snprintf(fault, sizeof(fault), "#%lu:EIO", t->points - 20);
+	good = broken(t, fault, "operate.reverse", 1) &&
+	       broken(t, fault, "apply.backward", 3) &&
+	       broken(t, NULL, "journal.commit", 1) &&
+	       broken(t, NULL, "journal.commit", 2);
+	/* Leaving out what is right already is no fault; there is little of it. */
+	good = good && noticed * 10 >= steps * 9;
+	printf("broken commit: %lu of %lu steps left out were noticed, others %s\n",
+	       noticed, steps, good ? "too" : "not");
+	return good ? 0 : 1;
+}
+
+static void append_points(void)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+	const char *to = getenv("STET_TORTURE_POINTS");
+	AUTO_CLOSE int fd = to ? open(to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)
+			       : -1;
+
+	act_points(&b);
+	if (to && (fd < 0 || write(fd, buf_str(&b), b.len) != (ssize_t)b.len))
+		die("cannot write %s", to);
+}
+
+static const struct scenario *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++)
+		if (strcmp(scenarios[i].name, name) == 0)
+			return &scenarios[i];
+	die("no scenario %s", name);
+}
+
+static int list(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		AUTO_FREE char *copy = xstrdup(scenarios[i].sweeps);
+		char *rest = copy, *word;
+
+		while ((word = strsep(&rest, " ")))
+			printf("%s %s\n", scenarios[i].name, word);
+	}
+	puts("commit broken");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *where = getenv("STET_TORTURE_DIR");
+	struct run t = { 0 };
+	int r = 0;
+
+	if (argc == 2 && strcmp(argv[1], "list") == 0)
+		return list();
+	if (argc != 3)
+		die("usage: torture list | torture SCENARIO KIND");
+	t.sc = find(argv[1]);
+	snprintf(t.site.base, sizeof(t.site.base), "%s/stet-torture-%d",
+		 where ? where : "/dev/shm", (int)getpid());
+	umask(022);
+	if (!make_site(t.sc, &t.site)) {
+		printf("%s %s: impossible here: no second group\n", argv[1], argv[2]);
+	} else if (strcmp(argv[2], "broken") == 0) {
+		r = run_broken(&t);
+	} else {
+		learn(&t);
+		if (!t.failed)
+			run_kind(&t, argv[2]);
+		printf("%s %s: %lu points, %lu runs, %lu failed\n", argv[1], argv[2],
+		       t.points, t.runs, t.failed);
+		r = t.failed != 0;
+	}
+	append_points();
+	tree_remove(t.site.base);
+	return r;
+}

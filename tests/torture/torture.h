@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TESTS_TORTURE_H
+#define STET_TESTS_TORTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * Crash tests of begin, commit, rollback, undo, redo, recover and prune, with no sandbox: the
+ * host tree and the upper are made by hand, as overlayfs would leave them, and every
+ * action runs in a child process that a fault point fails or kills.
+ */
+
+enum { HOSTS = 2 };
+
+/* Where one run happens; rebuilt for each. */
+struct site {
+	char base[200]; /* holds everything below */
+	char host[HOSTS][220];
+	char state[220];
+};
+
+/* tree.c */
+void tree_host(const struct site *s);
+/* @small: a few changes only. @wide: so many that the filesystem is synced as a whole. */
+enum tree_size { TREE_SMALL, TREE_FULL, TREE_WIDE };
+void tree_upper(char *const up[HOSTS], enum tree_size size);
+void tree_remove(const char *path);
+bool tree_foreign(const struct site *s); /* objects of another group; false: cannot */
+
+/* digest.c: one line per object with all that can be seen of it, inode numbers left out. */
+void digest_tree(const char *path, struct buf *out);
+/* The lines in which they differ, at most @max of them. */
+void digest_diff(const char *a, const char *b, int max, struct buf *out);
+
+/* act.c */
+enum action {
+	ACT_NONE, /* ends a list */
+	ACT_BEGIN,
+	ACT_BEGIN_FOREIGN,
+	ACT_FILL,	/* makes the upper */
+	ACT_FILL_SMALL, /* a few changes */
+	ACT_FILL_WIDE,	/* many */
+	ACT_END,
+	ACT_COMMIT,
+	ACT_COMMIT_PART,
+	ACT_ROLLBACK,
+	ACT_UNDO,
+	ACT_UNDO_PART,
+	ACT_REDO,
+	ACT_RECOVER,
+	ACT_PRUNE,
+	ACT_LOOK,
+};
+
+/* What a child has found out. */
+struct result {
+	bool ran; /* to its end */
+	int rc;
+	struct err e;
+	int state; /* ACT_LOOK: of the transaction, -1: there is none */
+	unsigned recovered;
+	unsigned orphans;    /* ACT_LOOK */
+	char complaint[800]; /* ACT_LOOK: of txn_check() and txn_verify() */
+};
+
+/*
+ * Does it in a child with STET_FAULT=@fault (NULL: none) and STET_FAULT_SKIP=@skip. Returns
+ * how many fault points it passed; *killed says whether it died of one.
+ */
+unsigned long act(const struct site *s, enum action a, const char *fault,
+		  const char *skip, struct result *r, bool *killed);
+/* The last point the last child passed; "" if none. */
+const char *act_last_point(void);
+/* Every point's name that any child has passed, a line each. */
+void act_points(struct buf *out);
+
+void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+#endif
