@@ -45,7 +45,7 @@ cli_print print_run, print_explore, print_status, print_list, print_diff, print_
  */
 typedef int cli_explain(struct cli *c, const void *req, const void *res,
 			const struct err *e);
-cli_explain explain_commit, explain_undo;
+cli_explain explain_commit, explain_undo, explain_redo;
 
 /* The same for a commit that a run asked for. */
 struct commit_result;

@@ -20,13 +20,13 @@ static void write_error(struct buf *b)
 	buf_reset(b);
 }
 
-/* "  merge both:  stet commit t3 --ours a --ours b" */
-static void command(struct buf *b, struct cli *c, const char *what, int64_t id,
-		    const char *option, const struct path_notes *n)
+/* "the host wins:  stet commit t3 --theirs a --theirs b" */
+static void command(struct buf *b, struct cli *c, const char *what, const char *verb,
+		    int64_t id, const char *option, const struct path_notes *n)
 {
 	size_t i;
 
-	buf_addf(b, "%-22s stet commit t%lld", what, (long long)id);
+	buf_addf(b, "%-22s stet %s t%lld", what, verb, (long long)id);
 	for (i = 0; i < n->n && n->n + n->more <= TYPED; i++) {
 		buf_addf(b, " %s ", option);
 		show_typed(b, c, n->v[i].path);
@@ -36,6 +36,15 @@ static void command(struct buf *b, struct cli *c, const char *what, int64_t id,
 	buf_addc(b, '\n');
 }
 
+static void explain_path(struct buf *b, const struct path_notes *n)
+{
+	if (n->n + n->more > TYPED)
+		buf_adds(
+			b,
+			"PATH is a file, a directory or a pattern; repeat the option for "
+			"each\n");
+}
+
 static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
 		     const struct path_notes *n)
 {
@@ -43,11 +52,10 @@ static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
 
 	show_notes(b, c, rec->workspace, n);
 	buf_addf(b, "%-22s stet diff t%lld --conflicts\n", "look:", id);
-	command(b, c, "the transaction wins:", id, "--ours", n);
-	command(b, c, "the host wins:", id, "--theirs", n);
+	command(b, c, "the transaction wins:", "commit", id, "--ours", n);
+	command(b, c, "the host wins:", "commit", id, "--theirs", n);
 	buf_addf(b, "%-22s stet commit t%lld --merge\n", "merge text:", id);
-	if (n->n + n->more > TYPED)
-		buf_adds(b, "PATH may be a directory or a pattern, and is repeatable\n");
+	explain_path(b, n);
 }
 
 int explain_refusal(struct cli *c, const struct txn_record *rec,
@@ -140,22 +148,33 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 	return 0;
 }
 
-int explain_undo(struct cli *c, const void *req, const void *result, const struct err *e)
+static int explain_replay(struct cli *c, const char *verb, const struct undo_res *res,
+			  const struct err *e)
 {
-	const struct undo_res *res = result;
+	const struct path_notes *n = &res->done.conflicts;
 	AUTO_BUF struct buf b = BUF_INIT;
 
-	(void)req;
-	cli_complain(e, !res->done.conflicts.n);
-	if (!res->done.conflicts.n)
+	cli_complain(e, !n->n);
+	if (!n->n)
 		return -1;
-	show_notes(&b, c, res->rec.workspace, &res->done.conflicts);
-	buf_addf(&b,
-		 "Nothing was undone or lost. Put these paths out of the way, or name "
-		 "others: stet undo t%lld PATH\n",
-		 (long long)res->rec.id);
+	show_notes(&b, c, res->rec.workspace, n);
+	command(&b, c, "go on all the same:", verb, res->rec.id, "--ours", n);
+	command(&b, c, "the host wins:", verb, res->rec.id, "--theirs", n);
+	explain_path(&b, n);
 	write_error(&b);
 	return -1;
+}
+
+int explain_undo(struct cli *c, const void *req, const void *result, const struct err *e)
+{
+	(void)req;
+	return explain_replay(c, "undo", result, e);
+}
+
+int explain_redo(struct cli *c, const void *req, const void *result, const struct err *e)
+{
+	(void)req;
+	return explain_replay(c, "redo", result, e);
 }
 
 int print_undo(struct cli *c, const void *req, const void *result, struct err *e)

@@ -68,6 +68,17 @@ static void patch(struct buf *b, const struct cli *c, const char *s, size_t n)
 	}
 }
 
+static int conflict(const struct diff_res *res, size_t i, struct buf *out, struct err *e)
+{
+	AUTO_BUF struct buf name = BUF_INIT;
+
+	patch_name(res->list.v[i].c.path, res->rec.workspace, &name);
+	buf_adds(out, "# ");
+	text_quote(out, buf_str(&name), name.len);
+	buf_addf(out, ": %s\n", diff_conflict(res, i));
+	return diff_sides(res, i, out, e);
+}
+
 static int print_patches(struct cli *c, const struct diff_res *res, struct err *e)
 {
 	AUTO_BUF struct buf raw = BUF_INIT, b = BUF_INIT;
@@ -78,7 +89,8 @@ static int print_patches(struct cli *c, const struct diff_res *res, struct err *
 		if (res->list.v[i].renamed_away)
 			continue;
 		buf_reset(&raw);
-		if (diff_patch(res, i, &raw, NULL, e) < 0)
+		if (res->known ? conflict(res, i, &raw, e) < 0
+			       : diff_patch(res, i, &raw, NULL, e) < 0)
 			return -1;
 		patch(&b, c, buf_str(&raw), raw.len);
 		show_flush(c, &b);

@@ -19,6 +19,8 @@ static const struct verb_opt opts[] = {
 	  AT(exit_code) },
 	{ "no-renames", 0, OPT_FLAG, NULL, "show a rename as a deletion and an addition",
 	  AT(no_renames) },
+	{ "conflicts", 0, OPT_FLAG, NULL,
+	  "only what a commit would refuse, each side against the other", AT(conflicts) },
 	{ "no-pager", 0, OPT_FLAG, NULL, "print straight to the terminal", AT(no_pager) },
 	{ NULL },
 };
@@ -34,39 +36,47 @@ static void diff_free(void *result)
 	struct diff_res *res = result;
 
 	change_list_free(&res->list);
+	path_notes_free(&res->conflicts);
+	known_close(res->known);
 	free(res->layers);
 	txn_record_free(&res->rec);
 }
 
-/* The transaction meant, and the operands that are paths. */
+/* The transaction meant, and the operands that are paths, made absolute. */
 static int sort_operands(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
 			 char ***paths, struct err *e)
 {
-	bool is_path = false;
+	char **words = NULL, *s;
 	size_t i;
-	char *s;
+	int r;
 
-	if (op_ctx_txn(ctx, rq->txn, t, e) < 0) {
-		struct err none;
+	r = op_ctx_operands(ctx, rq->txn, rq->paths, t, &words, e);
+	for (i = 0; r == 0 && words && words[i]; i++) {
+		r = op_ctx_path(ctx, words[i], &s, e);
+		if (r == 0)
+			strv_push(paths, s);
+	}
+	strv_free(words);
+	return r;
+}
 
-		if (!rq->txn || e->kind != ERR_USAGE)
-			return -1;
-		/* Not one of ours by number or name: a path, of the transaction here. */
-		if (op_ctx_txn(ctx, NULL, t, &none) < 0)
-			return -1;
-		is_path = true;
+static int check_state(const struct txn_record *rec, struct err *e)
+{
+	long long id = rec->id;
+
+	switch (txn_look(rec)) {
+	case TXN_KEPT:
+		err_set(e, ERR_STATE, "t%lld is committed: its changes are the host's",
+			id);
+		return err_hint(e,
+				"see: stet status t%lld; take it back: stet undo t%lld",
+				id, id);
+	case TXN_HALFWAY:
+		err_set(e, ERR_STATE, "t%lld is unfinished", id);
+		return err_hint(e, "go on with it: stet recover");
+	default:
+		return 0;
 	}
-	if (is_path) {
-		if (op_ctx_path(ctx, rq->txn, &s, e) < 0)
-			return -1;
-		strv_push(paths, s);
-	}
-	for (i = 0; rq->paths && rq->paths[i]; i++) {
-		if (op_ctx_path(ctx, rq->paths[i], &s, e) < 0)
-			return -1;
-		strv_push(paths, s);
-	}
-	return 0;
 }
 
 static bool covers(const char *dir, const char *path)
@@ -101,6 +111,76 @@ static int check_paths(const struct change_list *l, char *const *paths,
 	return 0;
 }
 
+/* What a commit would refuse, and only that. */
+static int find_conflicts(struct home *h, struct txn *t, char ***paths,
+			  struct diff_res *res, struct err *e)
+{
+	const struct commit_wish w = { .paths = (const char *const *)*paths,
+				       .dry_run = true };
+	struct commit_result r;
+	size_t i;
+	int x;
+
+	x = txn_commit(h, t, &w, &r, e);
+	res->conflicts = r.conflicts;
+	memset(&r.conflicts, 0, sizeof(r.conflicts));
+	commit_result_free(&r);
+	if (x < 0 && (e->kind != ERR_CONFLICT || !res->conflicts.n))
+		return -1;
+	strv_free(*paths);
+	*paths = NULL;
+	for (i = 0; i < res->conflicts.n; i++)
+		strv_push(paths, xstrdup(res->conflicts.v[i].path));
+	return known_open(h, t, &res->known, e);
+}
+
+/* Below a conflicting directory there may be more than it was about. */
+static void leave_out_others(struct diff_res *res)
+{
+	struct change_list *l = &res->list;
+	size_t i, k = 0;
+
+	for (i = 0; i < l->n; i++) {
+		struct change_item it = l->v[i];
+
+		l->v[i] = l->v[k];
+		l->v[k] = it;
+		k += diff_conflict(res, k) != NULL;
+	}
+	while (l->n > k) {
+		struct change_list one = { &l->v[l->n - 1], 1, 1 };
+		struct change_item *v = xmalloc(sizeof(*v));
+
+		*v = *one.v;
+		one.v = v;
+		change_list_free(&one);
+		l->n--;
+	}
+}
+
+static int collect(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
+		   char ***paths, struct diff_res *res, struct err *e)
+{
+	struct home *h;
+	int r;
+
+	if (op_ctx_home(ctx, &h, e) < 0 || sort_operands(ctx, rq, t, paths, e) < 0 ||
+	    check_state(&t->rec, e) < 0)
+		return -1;
+	if (rq->conflicts && find_conflicts(h, t, paths, res, e) < 0)
+		return -1;
+	res->rec = t->rec;
+	memset(&t->rec, 0, sizeof(t->rec));
+	res->layers = txn_layers(&res->rec, &res->nlayers);
+	if (rq->conflicts && !*paths)
+		return 0;
+	r = op_collect(&res->rec, res->layers, res->nlayers, (const char *const *)*paths,
+		       !rq->no_renames && !rq->conflicts, &res->list, e);
+	if (r == 0 && rq->conflicts)
+		leave_out_others(res);
+	return r;
+}
+
 int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct diff_req *rq = req;
@@ -109,16 +189,8 @@ int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	char **paths = NULL;
 	int r;
 
-	r = sort_operands(ctx, rq, &t, &paths, e);
-	if (r == 0) {
-		res->rec = t.rec;
-		memset(&t.rec, 0, sizeof(t.rec));
-		res->layers = txn_layers(&res->rec, &res->nlayers);
-		r = op_collect(&res->rec, res->layers, res->nlayers,
-			       (const char *const *)paths, !rq->no_renames, &res->list,
-			       e);
-	}
-	if (r == 0)
+	r = collect(ctx, rq, &t, &paths, res, e);
+	if (r == 0 && !rq->conflicts)
 		r = check_paths(&res->list, paths, rq, e);
 	strv_free(paths);
 	txn_close(&t);
@@ -138,6 +210,19 @@ int diff_patch(const struct diff_res *res, size_t i, struct buf *out,
 	if (it->renamed_from != SIZE_MAX)
 		from = &res->list.v[it->renamed_from].c;
 	return patch_make(res->layers, &it->c, from, res->rec.workspace, out, st, e);
+}
+
+static void json_conflict(const struct diff_res *res, size_t i, json_t *c)
+{
+	const char *what = diff_conflict(res, i);
+	AUTO_BUF struct buf b = BUF_INIT;
+	struct err e;
+
+	if (!what)
+		return;
+	json_set_str(c, "conflict", what);
+	if (diff_sides(res, i, &b, &e) == 0)
+		json_set_bytes(c, "sides", buf_str(&b), b.len);
 }
 
 static json_t *diff_json(const void *result)
@@ -164,6 +249,7 @@ static json_t *diff_json(const void *result)
 					    json_integer((json_int_t)st.removed));
 			json_object_set_new(c, "binary", json_boolean(st.binary));
 			json_set_bytes(c, "patch", buf_str(&b), b.len);
+			json_conflict(res, i, c);
 		} else {
 			json_set_str(c, "error", e.msg);
 		}
@@ -191,6 +277,10 @@ const struct verb verb_diff = {
 		"TX is the number or name of a transaction; without it, the newest one of the "
 		"current directory. PATHs limit the output to what lies at or below them. A "
 		"first operand that names no transaction is taken for a path.\n"
+		"\n"
+		"With --conflicts, only the paths are shown that changed on the host, too: the "
+		"host's version against the transaction's and, where it is known what the "
+		"transaction saw (base), each against that.\n"
 		"\n"
 		"On a terminal the output is coloured and goes through STET_PAGER, GIT_PAGER, "
 		"PAGER or less, and control characters are shown escaped; elsewhere it is exact, "

@@ -5,12 +5,13 @@
 #include "change/change.h"
 #include "change/patch.h"
 #include "ops/verb.h"
+#include "txn/known.h"
 
 struct diff_req {
 	struct verb_common common;
 	const char *txn;
 	char **paths;
-	bool stat, name_status, null, exit_code, no_renames, no_pager;
+	bool stat, name_status, null, exit_code, no_renames, no_pager, conflicts;
 };
 
 struct diff_res {
@@ -18,6 +19,9 @@ struct diff_res {
 	struct change_layer *layers;
 	size_t nlayers;
 	struct change_list list;
+	/* --conflicts: the list holds these alone. */
+	struct path_notes conflicts;
+	struct known *known; /* what the transaction saw; or NULL */
 };
 
 /*
@@ -25,12 +29,22 @@ struct diff_res {
  * transaction may hold more than memory does.
  *
  * A first operand that names no transaction is taken for a path. ERR_USAGE if a path
- * neither exists nor was changed.
+ * neither exists nor was changed; ERR_STATE if the transaction's changes are the host's.
  */
 int op_diff(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 /* patch_make() for item @i. Sources of renames have none of their own: skip them. */
 int diff_patch(const struct diff_res *res, size_t i, struct buf *out,
 	       struct patch_stat *st, struct err *e);
+
+/* For --conflicts: what happened at the path of item @i, in words. */
+const char *diff_conflict(const struct diff_res *res, size_t i);
+
+/*
+ * Both sides of item @i: the host's against the transaction's and, where it is known what
+ * the transaction saw, each against that. Texts have the labels "base", "host" and
+ * "transaction"; what is no text on both sides has the form of diff_patch().
+ */
+int diff_sides(const struct diff_res *res, size_t i, struct buf *out, struct err *e);
 
 #endif

@@ -10,6 +10,7 @@ struct forget_req {
 	int64_t keep_last, keep_within;
 	uint64_t max_size;
 	bool dry_run;
+	char **txns;
 };
 
 struct forget_res {

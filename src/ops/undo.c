@@ -12,6 +12,16 @@
 
 #define AT(field) offsetof(struct undo_req, field)
 
+static const struct verb_opt opts[] = {
+	{ "ours", 0, OPT_LIST, "PATH",
+	  "conflicts there: go on, whatever the host has there; repeatable", AT(ours),
+	  NULL, ARG_PATH },
+	{ "theirs", 0, OPT_LIST, "PATH",
+	  "conflicts there: leave what the host has; repeatable", AT(theirs), NULL,
+	  ARG_PATH },
+	{ NULL },
+};
+
 static const struct verb_arg undo_args[] = {
 	{ "TX", ARG_TXN, false, false, AT(txn) },
 	{ "PATH", ARG_PATH, false, true, AT(paths) },
@@ -134,38 +144,64 @@ static enum op_kind kind_of(struct home *h, int64_t op)
 	return kind;
 }
 
+struct choice {
+	struct op_paths paths, ours, theirs;
+};
+
+static int choose(struct op_ctx *ctx, const struct undo_req *rq, char *const *words,
+		  struct choice *c, struct err *e)
+{
+	if (op_paths_make(ctx, words, &c->paths, e) < 0)
+		return -1;
+	if (op_paths_make(ctx, rq->ours, &c->ours, e) < 0)
+		return err_wrap(e, "--ours");
+	return op_paths_make(ctx, rq->theirs, &c->theirs, e) < 0 ? err_wrap(e, "--theirs")
+								 : 0;
+}
+
+static int replay(struct op_ctx *ctx, struct home *h, struct txn *t, int64_t op,
+		  bool redo, const struct choice *c, struct undo_res *res, struct err *e)
+{
+	const struct commit_wish w = {
+		.paths = (const char *const *)c->paths.v,
+		.ours = (const char *const *)c->ours.v,
+		.theirs = (const char *const *)c->theirs.v,
+		.progress = ctx->progress,
+		.progress_arg = ctx->progress_arg,
+	};
+	int r;
+
+	r = redo ? txn_redo(h, t, &w, &res->done, e)
+		 : txn_undo(h, t, op, &w, &res->done, e);
+	if (r == 0)
+		res->kind = kind_of(h, res->done.op);
+	return r;
+}
+
 static int go(struct op_ctx *ctx, const struct undo_req *rq, bool redo,
 	      struct undo_res *res, struct err *e)
 {
-	struct op_paths paths = { 0 };
+	struct choice c = { 0 };
 	struct txn t = { .lock = -1 };
 	char **words = NULL;
 	struct home *h;
-	int64_t op;
+	int64_t op = 0;
 	int r;
 
 	r = op_ctx_home(ctx, &h, e);
 	if (r == 0)
 		r = find(ctx, h, rq, redo, &t, &op, &words, e);
 	if (r == 0)
-		r = op_paths_make(ctx, words, &paths, e);
-	if (r == 0) {
-		const struct commit_wish w = {
-			.paths = (const char *const *)paths.v,
-			.progress = ctx->progress,
-			.progress_arg = ctx->progress_arg,
-		};
-
-		r = redo ? txn_redo(h, &t, &w, &res->done, e)
-			 : txn_undo(h, &t, op, &w, &res->done, e);
-	}
+		r = choose(ctx, rq, words, &c, e);
 	if (r == 0)
-		res->kind = kind_of(h, res->done.op);
-	res->some = paths.v != NULL;
+		r = replay(ctx, h, &t, op, redo, &c, res, e);
+	res->some = c.paths.v != NULL;
 	res->rec = t.rec;
 	memset(&t.rec, 0, sizeof(t.rec));
 	txn_close(&t);
-	op_paths_free(&paths);
+	op_paths_free(&c.paths);
+	op_paths_free(&c.ours);
+	op_paths_free(&c.theirs);
 	strv_free(words);
 	return r;
 }
@@ -216,11 +252,14 @@ const struct verb verb_undo = {
 		"any transaction of the current directory is meant. A first operand that names "
 		"no transaction is taken for a path.\n"
 		"\n"
-		"What changed on the host after the commit is never overwritten: such paths are "
-		"listed, nothing is done, and the exit status is 3.\n"
+		"What changed on the host after the commit is never overwritten unasked: such "
+		"paths are listed, nothing is done, and the exit status is 3. Decide with --ours "
+		"(the undo goes on there, the host's version is kept) or --theirs (the host's "
+		"version stays).\n"
 		"\n"
 		"  stet undo\n"
 		"  stet undo t3 src/a.c",
+	.opts = opts,
 	.args = undo_args,
 	.flags = VERB_JSON,
 	.request_size = sizeof(struct undo_req),
@@ -241,9 +280,11 @@ const struct verb verb_redo = {
 		"\n"
 		"TX is the number or name of a transaction; without it, the operation undone "
 		"last on any transaction of the current directory is meant. The exit status is "
-		"3 if the host changed meanwhile; then nothing is done.\n"
+		"3 if the host changed meanwhile; then nothing is done, and --ours or --theirs "
+		"decides.\n"
 		"\n"
 		"  stet redo",
+	.opts = opts,
 	.args = redo_args,
 	.flags = VERB_JSON,
 	.request_size = sizeof(struct undo_req),

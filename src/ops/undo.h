@@ -9,7 +9,7 @@
 struct undo_req {
 	struct verb_common common;
 	const char *txn;
-	char **paths;
+	char **paths, **ours, **theirs;
 };
 
 struct undo_res {
