@@ -21,7 +21,8 @@ static long elapsed_us(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - began.tv_sec) * 1000000 + (now.tv_nsec - began.tv_nsec) / 1000;
+	return (now.tv_sec - began.tv_sec) * 1000000 +
+	       (now.tv_nsec - began.tv_nsec) / 1000;
 }
 
 bool log_enabled(void)

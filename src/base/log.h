@@ -6,7 +6,8 @@
 
 /*
  * Debug lines (--debug), one write(2) each, to stderr, with the microseconds since
- * log_enable(). Off by default. Safe between clone and exec. Not for errors: those are values (err.h).
+ * log_enable(). Off by default. Safe between clone and exec. Not for errors: those are
+ * values (err.h).
  */
 void log_enable(bool on);
 bool log_enabled(void);

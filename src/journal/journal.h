@@ -66,10 +66,12 @@ struct txn_record {
 	int64_t id; /* assigned by journal_txn_add; 1, 2, … per journal, never reused */
 	char *name; /* given by --name, or NULL; unique among unpruned transactions */
 	enum txn_state state;
-	char *workspace;  /* absolute, resolved */
-	char *dir;	  /* its directory in the first store; flocked while it runs */
-	char **argv;	  /* NULL-ended */
-	char **hidden;	  /* paths that the inside could not see; NULL-ended or NULL */
+	char *workspace; /* absolute, resolved */
+	char *dir;	 /* its directory in the first store; flocked while it runs */
+	char **argv;	 /* NULL-ended */
+	/* Paths that the inside could not see; '!' before a store of ours. NULL-ended or
+	 * NULL. */
+	char **hidden;
 	char *options;	  /* JSON object: how to build the sandbox again (explore) */
 	int64_t begin_ns; /* CLOCK_REALTIME_COARSE, nanoseconds */
 	int64_t end_ns;	  /* 0 while not ended */

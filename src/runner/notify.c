@@ -126,12 +126,11 @@ static void base_name(pid_t pid, int dirfd, const char *path, char *out, size_t 
 
 static bool is_directory(pid_t pid, int dirfd, const char *path)
 {
-	char full[PATH_MAX + 64];
+	char base[64], full[PATH_MAX + sizeof(base) + 1];
 	struct stat st;
 
-	base_name(pid, dirfd, path, full, 64);
-	strcat(full, "/");
-	strcat(full, path);
+	base_name(pid, dirfd, path, base, sizeof(base));
+	snprintf(full, sizeof(full), "%s/%s", base, path);
 	return lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -170,7 +169,7 @@ static int find_place(int base, char *path, struct place *p)
 		return -EBUSY;
 	if (strlen(name) > NAME_MAX)
 		return -ENAMETOOLONG;
-	strcpy(p->name, name);
+	memcpy(p->name, name, strlen(name) + 1);
 	*name = '\0';
 	while (*path == '/')
 		path++; /* the base is the caller's root already */

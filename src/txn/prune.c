@@ -80,6 +80,7 @@ struct prune {
 	struct home *h;
 	int64_t only;
 	bool dry_run;
+	bool sweep_only;
 	struct names known, stores;
 	struct prune_result *res;
 };
@@ -89,14 +90,15 @@ static int prune_one(struct prune *p, struct txn_record *r, struct err *e)
 	struct txn t = { .rec = *r, .lock = -1 };
 	int x = txn_own(&t, e);
 
+	/* The row first: data without a row is swept up, a row without data is a lie. */
+	if (x == 0 && !p->dry_run)
+		x = journal_txn_move(p->h->journal, r->id, TXN_ROLLED_BACK, TXN_PRUNED,
+				     JOURNAL_SYNC, e);
 	if (x == 0 && !p->dry_run) {
 		x = data_remove(r, &p->res->bytes);
 		if (x < 0)
 			x = err_sys(e, x, "cannot delete the data of t%lld",
 				    (long long)r->id);
-		else
-			x = journal_txn_move(p->h->journal, r->id, TXN_ROLLED_BACK,
-					     TXN_PRUNED, JOURNAL_LAZY, e);
 	}
 	cleanup_close(&t.lock);
 	if (x == 0)
@@ -116,7 +118,8 @@ static int visit(void *arg, struct txn_record *r, struct err *e)
 			names_add(&p->known, dirs.v[i], strlen(dirs.v[i]));
 	}
 	names_free(&dirs);
-	if (r->state != TXN_ROLLED_BACK || (p->only > 0 && r->id != p->only))
+	if (p->sweep_only || r->state != TXN_ROLLED_BACK ||
+	    (p->only > 0 && r->id != p->only))
 		return 0;
 	return prune_one(p, r, e);
 }
@@ -149,27 +152,40 @@ static int sweep(struct prune *p, const char *store, struct err *e)
 	return 0;
 }
 
+static int prune(struct prune *p, struct err *e)
+{
+	AUTO_FREE char *store = xasprintf("%s/tx", p->h->dir);
+	AUTO_CLOSE int guard = -1;
+	int r;
+
+	*p->res = (struct prune_result){ 0 };
+	if (p->only <= 0) {
+		guard = home_guard(p->h, LOCK_EX);
+		if (guard < 0)
+			return err_sys(e, guard, "cannot lock %s", p->h->dir);
+	}
+	names_add(&p->stores, store, strlen(store));
+	r = journal_txn_each(p->h->journal, visit, p, e);
+	for (size_t i = 0; r == 0 && p->only <= 0 && i < p->stores.n; i++)
+		r = sweep(p, p->stores.v[i], e);
+	names_free(&p->known);
+	names_free(&p->stores);
+	return r;
+}
+
 int txn_prune(struct home *h, int64_t id, bool dry_run, struct prune_result *res,
 	      struct err *e)
 {
 	struct prune p = { .h = h, .only = id, .dry_run = dry_run, .res = res };
-	AUTO_FREE char *store = xasprintf("%s/tx", h->dir);
-	AUTO_CLOSE int guard = -1;
-	int r;
 
-	*res = (struct prune_result){ 0 };
-	if (id <= 0) {
-		guard = home_guard(h, LOCK_EX);
-		if (guard < 0)
-			return err_sys(e, guard, "cannot lock %s", h->dir);
-	}
-	names_add(&p.stores, store, strlen(store));
-	r = journal_txn_each(h->journal, visit, &p, e);
-	for (size_t i = 0; r == 0 && id <= 0 && i < p.stores.n; i++)
-		r = sweep(&p, p.stores.v[i], e);
-	if (r == 0 && id <= 0 && !dry_run)
-		r = journal_checkpoint(h->journal, e);
-	names_free(&p.known);
-	names_free(&p.stores);
-	return r;
+	if (prune(&p, e) < 0)
+		return -1;
+	return id <= 0 && !dry_run ? journal_checkpoint(h->journal, e) : 0;
+}
+
+int txn_orphans(struct home *h, struct prune_result *res, struct err *e)
+{
+	struct prune p = { .h = h, .dry_run = true, .sweep_only = true, .res = res };
+
+	return prune(&p, e);
 }
