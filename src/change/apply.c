@@ -87,13 +87,24 @@ int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struc
 	return err_sys(e, err, "cannot change %.400s", buf_str(&q));
 }
 
-int apply_conflict(const struct apply *a, const struct plan_rec *r, const char *what,
+int apply_conflict(struct apply *a, const struct plan_rec *r, const char *what,
 		   struct err *e)
 {
 	AUTO_BUF struct buf q = BUF_INIT;
 
+	a->why = what;
 	quote(&q, a, r);
 	return err_set(e, ERR_CONFLICT, "%.400s %s", buf_str(&q), what);
+}
+
+const char *apply_why(const struct apply *a)
+{
+	return a->why ? a->why : "";
+}
+
+void apply_since(struct apply *a, int64_t ns)
+{
+	a->since = ns;
 }
 
 /* --- finding the place --- */
@@ -164,6 +175,48 @@ static int rename_in(int fromdir, const char *from, int todir, const char *to,
 	if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) < 0)
 		return -errno;
 	return 0;
+}
+
+/* --- what has become of a directory since --- */
+
+/* Does anything below @dir bear a change made at or after @since? -errno. */
+static int has_newer(int dir, const char *name, int64_t since, unsigned depth)
+{
+	AUTO_CLOSE int fd = fs_open_dir_here(dir, name, O_RDONLY);
+	struct fs_names names;
+	struct ident id;
+	int x;
+
+	if (fd < 0)
+		return fd == -EXDEV ? 1 : fd; /* a mount: surely not ours */
+	x = fs_names_read(fd, &names);
+	if (x < 0)
+		return x;
+	for (size_t i = 0; i < names.n && x == 0; i++) {
+		x = ident_at(fd, names.v[i], &id);
+		if (x == 0 && id.ctime >= since)
+			x = 1;
+		if (x == 0 && S_ISDIR(id.mode))
+			x = has_newer(fd, names.v[i], since, depth + 1);
+	}
+	fs_names_free(&names);
+	return x;
+}
+
+/* A directory that was committed as a whole: is it still what we put there? */
+static int check_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
+		       const struct ident *now, struct err *e)
+{
+	int x;
+
+	if (!S_ISDIR(now->mode) || r->flags & PLAN_FORCE || !a->since)
+		return 0;
+	x = now->mtime != r->after.mtime ? 1 : has_newer(p->host, p->name, a->since, 0);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return x ? apply_conflict(
+			   a, r, "holds what was changed on the host after the commit", e)
+		 : 0;
 }
 
 /* --- replace --- */
@@ -287,6 +340,8 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		x = rename_in(p.up, p.name, p.host, p.name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
+	if (check_whole(a, r, &p, &now, e) < 0)
+		return -1;
 	if (exchange(a, r, &p, &now, e) < 0)
 		return -1;
 	if (r->flags & PLAN_OPAQUE) {
@@ -339,6 +394,8 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	    !ident_same(&now, &r->after))
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
+	if (check_whole(a, r, &p, &now, e) < 0)
+		return -1;
 	x = rename_in(p.host, p.name, p.up, p.name, RENAME_NOREPLACE);
 	if (x == 0 && r->flags & PLAN_OPAQUE)
 		x = meta_set_opaque(p.up, p.name, true);
@@ -402,7 +459,7 @@ static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
 		    struct err *e)
 {
 	const struct ident *from = forward ? &r->before : &r->after;
-	const struct ident *to = forward ? &r->after : &r->before;
+	struct ident goal = r->before, *to = &goal;
 	struct place p;
 	struct ident now;
 	int x;
@@ -412,6 +469,10 @@ static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
 	x = ident_at(p.host, p.name, &now);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
+	if (forward && r->flags & PLAN_TIMES)
+		goal.mtime = r->after.mtime;
+	else if (forward)
+		goal = r->after;
 	/* It is always the host's own inode here, in both directions. */
 	if (!ident_is(&now, &r->before))
 		return apply_conflict(a, r, "was replaced on the host", e);
@@ -500,34 +561,49 @@ static int mkdir_step(struct apply *a, const struct plan_rec *r, bool forward,
 	return 0;
 }
 
-/* Its inode is known only once it is made: the plan has the attributes alone. */
+/* The staged directory, if it is still there: taking things out of it moved its times. */
+static int dir_staged(struct apply *a, const struct plan_rec *r, const struct place *p,
+		      struct err *e)
+{
+	struct ident now;
+	int x = 0;
+
+	if (p->up >= 0)
+		x = ident_at(p->up, p->name, &now);
+	if (x == 0 && p->up >= 0 && S_ISDIR(now.mode))
+		x = meta_set(p->up, p->name, &r->after, true);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/* The inode of one that we made is known only then: the plan has the attributes alone. */
 static int dir_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;
 	int x;
 
-	if (r->before.mode)
-		return set_meta(a, r, true, e);
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	x = meta_set(p.host, p.name, &r->after, a->layers[r->layer].lax_owner);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
+	if (r->before.mode && set_meta(a, r, true, e) < 0)
+		return -1;
+	if (!r->before.mode) {
+		x = meta_set(p.host, p.name, &r->after, a->layers[r->layer].lax_owner);
+		if (x < 0)
+			return apply_failed(a, r, x, e);
+	}
+	/* What is left in it stays pending. */
+	return r->flags & PLAN_PARK ? dir_staged(a, r, &p, e) : 0;
 }
 
-/* The staged directory too: taking things out of it has moved its times. */
 static int dir_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;
-	int x;
 
-	if (!r->before.mode)
-		return 0;
-	if (set_meta(a, r, false, e) < 0)
+	if (r->before.mode && set_meta(a, r, false, e) < 0)
 		return -1;
-	if (apply_at(a, r, &p, e) < 0)
+	/* If we made the directory around it, that is gone by now. */
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
-	x = p.up < 0 ? 0 : meta_set(p.up, p.name, &r->after, true);
-	return x < 0 && x != -ENOENT ? apply_failed(a, r, x, e) : 0;
+	return dir_staged(a, r, &p, e);
 }
 
 int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)

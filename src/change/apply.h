@@ -56,6 +56,13 @@ bool apply_write(struct apply *a, uint32_t layer, const char *rel,
 /* Is what a done step took away still where an undo would look for it? */
 bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e);
 
+/* Of the last ERR_CONFLICT: what happened, without the path. */
+const char *apply_why(const struct apply *a);
+
+/* For going backwards: a directory that was committed whole conflicts if anything in it has
+ * changed at or after @ns (coarse clock). 0: not looked at. */
+void apply_since(struct apply *a, int64_t ns);
+
 /* After all steps: did somebody who had it open write to what was taken away? Only ever
  * ERR_CONFLICT. */
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e);

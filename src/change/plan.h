@@ -33,6 +33,7 @@ enum plan_flag {
 		1 << 2, /* the user has decided: no conflict with what is there now */
 	PLAN_IS_DIR = 1 << 3,
 	PLAN_XATTR = 1 << 4, /* META, DIR: extended attributes differ too */
+	PLAN_TIMES = 1 << 5, /* DIR: on the host only the mtime changes */
 };
 
 struct plan_rec {

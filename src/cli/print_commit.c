@@ -157,7 +157,9 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_res
 	cli_complain(e, !n->n);
 	if (!n->n)
 		return -1;
-	show_notes(&b, c, res->rec.workspace, n);
+	/* A single one may be all that the message says. */
+	if (n->n > 1 || strcmp(n->v[0].what, e->msg) != 0)
+		show_notes(&b, c, res->rec.workspace, n);
 	command(&b, c, "go on all the same:", verb, res->rec.id, "--ours", n);
 	command(&b, c, "the host wins:", verb, res->rec.id, "--theirs", n);
 	explain_path(&b, n);

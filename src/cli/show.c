@@ -88,7 +88,7 @@ void show_typed(struct buf *b, struct cli *c, const char *path)
 		buf_adds(&text, "./");
 	buf_adds(&text, !rest ? path : *rest ? rest : ".");
 	text_quote(&safe, buf_str(&text), text.len);
-	if (safe.data[0] != '"' || !strpbrk(safe.data, "\\")) {
+	if (safe.data[0] != '"') {
 		word[0] = text.data;
 		word[1] = NULL;
 		show_argv(b, word);

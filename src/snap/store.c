@@ -69,6 +69,17 @@ static bool same_mount(const struct mountinfo *mi, const char *a, const char *b)
 	return mountinfo_of(mi, a) == mountinfo_of(mi, b);
 }
 
+/* The store may have to lie in somebody's work tree: git shall not see it there. */
+static void ignore_in_git(const char *dir)
+{
+	AUTO_FREE char *path = xasprintf("%s/.gitignore", dir);
+	AUTO_CLOSE int fd = open(
+		path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd >= 0 && write(fd, "*\n", 2) < 0)
+		unlink(path);
+}
+
 /*
  * A user may have several journals (another HOME, another state directory): each has a
  * directory of its own in a store that they share.
@@ -79,6 +90,7 @@ static int own_corner(struct buf *path, const char *state_dir)
 
 	if (r < 0)
 		return r;
+	ignore_in_git(buf_str(path));
 	buf_addf(path, "/%016llx",
 		 (unsigned long long)XXH64(state_dir, strlen(state_dir), 0));
 	return own_dir(buf_str(path));

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/apply.h"
+#include "sys/rmtree.h"
 #include "txn/commit.h"
 #include "txn/parts.h"
 
@@ -21,7 +22,7 @@
 enum {
 	TEXT_MAX = 256 * 1024,
 	TEXT_TOTAL = 32 * 1024 * 1024,
-	DIGEST_MAX = 64 * 1024 * 1024
+	DIGEST_MAX = 4 * 1024 * 1024
 };
 
 struct base {
@@ -90,4 +91,43 @@ int txn_note_base(struct txn *t, struct err *e)
 	buf_free(&b.text);
 	apply_close(b.a);
 	return r;
+}
+
+static char *mark_of(const struct txn_record *r)
+{
+	return xasprintf("%s/durable", r->dir);
+}
+
+/* Of no use once the command has ended (a new mount gets a new one), and of mode 000: a nuisance
+ * to whoever deletes the state by hand. */
+static void drop_work(const struct layer_record *l)
+{
+	AUTO_CLOSE int dir = open(l->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir >= 0 && l->kind == LAYER_OVERLAY)
+		rmtree_at(dir, "wk", NULL);
+}
+
+void txn_to_disk(const struct txn_record *r)
+{
+	AUTO_FREE char *mark = mark_of(r);
+	AUTO_CLOSE int fd = -1;
+
+	for (size_t i = 0; i < r->nlayers; i++)
+		drop_work(&r->layers[i]);
+	for (size_t i = 0; i < r->nlayers; i++) {
+		AUTO_CLOSE int dir = open(r->layers[i].dir,
+					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (r->layers[i].kind == LAYER_OVERLAY && (dir < 0 || syncfs(dir) < 0))
+			return;
+	}
+	fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+bool txn_on_disk(const struct txn_record *r)
+{
+	AUTO_FREE char *mark = mark_of(r);
+
+	return r->dir && access(mark, F_OK) == 0;
 }

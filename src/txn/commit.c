@@ -25,7 +25,8 @@ int operate_plan_name(char name[32], struct err *e)
 {
 	uint64_t salt;
 
-	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+	if (FAULT_AT("commit.random") ||
+	    getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
 		return err_sys(e, errno, "no random numbers");
 	snprintf(name, 32, "plan-%016llx", (unsigned long long)salt);
 	return 0;
@@ -78,7 +79,9 @@ static int begin_op(struct home *h, struct txn *t, const struct commit_wish *w,
 				    .after = res->left ? TXN_FROZEN : TXN_COMMITTED,
 				    .begun_ns = operate_now(),
 				    .message = w->message ? xstrdup(w->message) : NULL };
-	if (journal_op_add(h->journal, &o->op, TXN_COMMITTING, JOURNAL_SYNC, e) < 0)
+	/* What was undone before is not what would be redone now. */
+	if (journal_op_stale(h->journal, t->rec.id, e) < 0 ||
+	    journal_op_add(h->journal, &o->op, TXN_COMMITTING, JOURNAL_SYNC, e) < 0)
 		return -1;
 	t->rec.state = TXN_COMMITTING;
 	return 0;
@@ -95,12 +98,14 @@ static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 	o->progress_arg = w->progress_arg;
 	if (plan_each(o->plan, false, stage_step, o, e) < 0 ||
 	    operate_sync_staged(o, e) < 0 || begin_op(h, t, w, plan, res, o, e) < 0) {
-		unlinkat(o->dir, plan, 0);
+		if (!FAULT_AT("commit.unlink"))
+			unlinkat(o->dir, plan, 0);
 		return -1;
 	}
+	o->staged_at = operate_now();
 	if (operate(h, t, o, e) < 0) {
 		if (e->kind == ERR_CONFLICT)
-			path_notes_add(&res->conflicts, o->where, e->msg);
+			operate_conflict(t, o, res, "committed", e);
 		return -1;
 	}
 	res->op = o->op.id;

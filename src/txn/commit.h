@@ -25,6 +25,7 @@ struct path_notes {
 	size_t n;
 	uint64_t more; /* not kept */
 };
+void path_notes_add(struct path_notes *n, const char *path, const char *what);
 void path_notes_free(struct path_notes *n);
 
 typedef void commit_progress(void *arg, uint64_t done, uint64_t total);

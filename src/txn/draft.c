@@ -130,9 +130,9 @@ static void conflict(struct draft *d, const struct change *c, const char *what)
 
 static const char *our_side(const struct change *c)
 {
-	return c->kind == CHANGE_DELETE ? "deleted here"
-	       : c->kind == CHANGE_ADD	? "made here"
-					: "changed here";
+	return c->kind == CHANGE_DELETE ? "deleted"
+	       : c->kind == CHANGE_ADD	? "made"
+					: "changed";
 }
 
 /*
@@ -179,16 +179,17 @@ static void check_conflict(struct draft *d, const struct change *c,
 			d->res->merged++;
 			return;
 		}
-		snprintf(what, sizeof(what), "%s, changed on the host", our_side(c));
+		snprintf(what, sizeof(what), "%s in t%lld, changed on the host",
+			 our_side(c), (long long)d->t->rec.id);
 		conflict(d, c, what);
 	}
 	if (!host->mode && c->kind == CHANGE_ADD &&
 	    host_changed(d, c, host)) /* it was there when the command ended */
-		conflict(d, c, "changed here, deleted on the host");
+		conflict(d, c, "changed by the command, deleted on the host");
 	/* A directory that the command merged with the host's, which has none any more. */
 	if (c->kind == CHANGE_ADD && S_ISDIR(c->after.st_mode) && !c->was_hidden &&
 	    apply_is_copy(d->a, (uint32_t)c->layer, c->rel))
-		conflict(d, c, "changed here, deleted on the host");
+		conflict(d, c, "changed by the command, deleted on the host");
 }
 
 static void check_risk(struct draft *d, const struct change *c)

@@ -20,6 +20,4 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 /* Is @path one of @list, below one of it, or matched by a pattern in it? */
 bool draft_chosen(const char *const *list, const char *path);
 
-void path_notes_add(struct path_notes *n, const char *path, const char *what);
-
 #endif

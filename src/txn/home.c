@@ -29,7 +29,10 @@ static char *wanted_dir(void)
 		pw = getpwuid(geteuid());
 		home = pw ? pw->pw_dir : NULL;
 	}
-	return home && home[0] == '/' ? xasprintf("%s/.local/state/stet", home) : NULL;
+	/* A home that is not there is not ours to make. */
+	return home && home[0] == '/' && access(home, F_OK) == 0
+		       ? xasprintf("%s/.local/state/stet", home)
+		       : NULL;
 }
 
 static int make_path(char *path)
@@ -76,7 +79,7 @@ int home_open(struct home *h, struct err *e)
 	*h = (struct home){ 0 };
 	if (!dir) {
 		err_set(e, ERR_SYSTEM,
-			"no home directory: HOME is not set and the user has none");
+			"no home directory: HOME is not set, or does not exist");
 		return err_hint(e, "set STET_STATE_DIR to a directory of your own");
 	}
 	h->dir = realpath(dir, NULL);

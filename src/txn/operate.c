@@ -23,12 +23,31 @@
  */
 enum { SYNC_EACH_MAX = 200 };
 
+/* The coarse clock: the one that the kernel stamps files with. */
 int64_t operate_now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME, &t);
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Lets the clock move on, so that what others do from now on can be told from what we did. */
+static void next_tick(int64_t after)
+{
+	const struct timespec half_ms = { .tv_nsec = 500000 };
+
+	while (operate_now() <= after)
+		nanosleep(&half_ms, NULL);
+}
+
+void operate_conflict(const struct txn *t, const struct operation *o,
+		      struct commit_result *res, const char *done, struct err *e)
+{
+	if (o->where[0])
+		path_notes_add(&res->conflicts, o->where, o->why);
+	err_set(e, ERR_CONFLICT, "the host has changed since t%lld; nothing was %s",
+		(long long)t->rec.id, done);
 }
 
 int operate_guard(struct home *h, bool wait, struct err *e)
@@ -104,11 +123,19 @@ static int sync_names(struct operation *o, struct err *e)
 	return plan_each(o->plan, false, sync_dirs, o, e);
 }
 
+static void note_where(struct operation *o, const struct plan_rec *r)
+{
+	const char *host = o->layers[r->layer].host;
+
+	snprintf(o->where, sizeof(o->where), "%s/%s", strcmp(host, "/") == 0 ? "" : host,
+		 r->rel);
+	snprintf(o->why, sizeof(o->why), "%s", apply_why(o->apply));
+}
+
 static int step_done(struct operation *o, const struct plan_rec *r, int x)
 {
 	if (x < 0)
-		snprintf(o->where, sizeof(o->where), "%s/%s", o->layers[r->layer].host,
-			 r->rel);
+		note_where(o, r);
 	else if (o->progress)
 		o->progress(o->progress_arg, ++o->done, plan_count(o->plan));
 	return x;
@@ -181,13 +208,14 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 	void (*io)(int) = signal(SIGIO, SIG_IGN); /* leases tell of openers by it */
 	bool backwards = o->op.kind == OP_UNDO;
 	struct err second = { 0 };
-	char where[sizeof(o->where)];
+	char where[sizeof(o->where)], why[sizeof(o->why)];
 	int r = -1;
 
 	if (o->op.state == OP_APPLYING) {
 		r = run(o, backwards, false, e);
 		if (r == 0)
 			r = sync_names(o, e);
+		next_tick(o->staged_at);
 		if (r == 0)
 			r = journal_op_move(h->journal, &o->op, OP_DONE, o->op.after,
 					    operate_now(), JOURNAL_SYNC, e);
@@ -198,11 +226,13 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 	}
 	if (r < 0) {
 		memcpy(where, o->where, sizeof(where));
+		memcpy(why, o->why, sizeof(why));
 		if (reverse(h, t, o, backwards, &second) < 0) {
 			*e = second;
 			err_hint(e, "`stet recover` goes on with it");
 		}
 		memcpy(o->where, where, sizeof(where));
+		memcpy(o->why, why, sizeof(why));
 	}
 	signal(SIGIO, io);
 	return r;

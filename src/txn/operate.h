@@ -15,7 +15,9 @@ struct operation {
 	struct apply *apply;
 	struct plan *plan;
 	uint64_t objects; /* files and directories concerned, as far as known */
-	char where[512];  /* the path at which a conflict was met */
+	char where[512];  /* the path at which a conflict was met, */
+	char why[128];	  /* and what happened there */
+	int64_t staged_at; /* coarse clock: nothing of ours was touched in place after it */
 	commit_progress *progress;
 	void *progress_arg;
 	uint64_t done;
@@ -39,6 +41,10 @@ int operate_sync_staged(struct operation *o, struct err *e);
  * operation stays as it is in the journal and recovery goes on with it.
  */
 int operate(struct home *h, struct txn *t, struct operation *o, struct err *e);
+
+/* Tells of a conflict met half way: a note in @res, and in *e one line for the whole. */
+void operate_conflict(const struct txn *t, const struct operation *o,
+		      struct commit_result *res, const char *done, struct err *e);
 
 /* A name for a new change list. */
 int operate_plan_name(char name[32], struct err *e);

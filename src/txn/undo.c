@@ -171,6 +171,8 @@ static int replay(struct home *h, struct txn *t, const struct op_record *target,
 		return -1;
 	o.progress = w->progress;
 	o.progress_arg = w->progress_arg;
+	if (!redo)
+		apply_since(o.apply, target->done_ns);
 	r = describe(t, target, redo, w, &o, e);
 	if (r == 0)
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
@@ -186,8 +188,8 @@ static int replay(struct home *h, struct txn *t, const struct op_record *target,
 	}
 	if (r == 0)
 		res->op = o.op.id;
-	else if (e->kind == ERR_CONFLICT && o.where[0])
-		path_notes_add(&res->conflicts, o.where, e->msg);
+	else if (e->kind == ERR_CONFLICT)
+		operate_conflict(t, &o, res, redo ? "redone" : "undone", e);
 	operate_close(&o);
 	return r;
 }

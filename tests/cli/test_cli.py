@@ -9,8 +9,8 @@ import subprocess
 import pexpect
 import pytest
 
-VERBS = ["run", "status", "diff", "list", "rollback", "explore", "prune", "doctor", "version",
-         "help", "completion"]
+VERBS = ["run", "status", "diff", "commit", "rollback", "undo", "redo", "log", "list", "explore",
+         "forget", "prune", "check", "recover", "doctor", "version", "help", "completion"]
 
 # (words, exit status, the whole message)
 BAD = [
@@ -38,8 +38,22 @@ BAD = [
     (["run", "--timeout"], 125, r"run: --timeout needs an argument: TIME; see: stet help run"),
     (["run", "--tmp", "public", "true"], 125,
      r"run: --tmp: 'public' is not private or host; see: stet help run"),
-    (["run", "--on-success", "commit", "true"], 125,
-     r"run: --on-success: 'commit' is not keep or rollback; see: stet help run"),
+    (["run", "--on-success", "push", "true"], 125,
+     r"run: --on-success: 'push' is not commit, keep or rollback; see: stet help run"),
+    (["forget", "--keep-last", "0"], 1,
+     r"forget: --keep-last: '0' is not a number from 1 on; see: stet help forget"),
+    (["forget", "--keep-last", "3x"], 1,
+     r"forget: --keep-last: '3x' is not a number from 1 on; see: stet help forget"),
+    (["forget", "--keep-last", "3", "t1"], 1,
+     r"forget: either transactions or limits, not both; see: stet help forget"),
+    (["forget", "t99"], 1, r"there is no transaction 99; see: stet list"),
+    (["commit"], 1, r"no transaction in .*; .*stet run -- COMMAND.*"),
+    (["commit", "t99"], 1, r"there is no transaction 99; see: stet list"),
+    (["undo"], 4, r"nothing to undo in .*; see: stet log"),
+    (["redo"], 4, r"nothing to redo in .*; see: stet log"),
+    (["undo", "t99"], 1, r"there is no transaction 99; see: stet list"),
+    (["redo", "nowhere"], 1, r"there is no transaction named nowhere; see: stet list"),
+    (["log", "t99"], 1, r"there is no transaction 99; see: stet list"),
     (["run", "--env", "=x", "true"], 125,
      r"--env '=x': no name; write --env NAME=VALUE, or --env NAME"),
     (["run", "--name", "a/b", "true"], 125, r"--name: not a name for a transaction; use .*"),
@@ -162,7 +176,7 @@ def complete(script, *words):
 def test_completion_of_bash(stet, tmp_path):
     script = tmp_path / "stet.bash"
     script.write_text(stet("completion", "bash").ok().out)
-    assert complete(script, "r") == ["run", "rollback"]
+    assert complete(script, "r") == ["run", "rollback", "redo", "recover"]
     assert complete(script, "run", "--on") == ["--on-success", "--on-failure"]
     assert complete(script, "run", "--tmp", "") == ["private", "host"]
     assert complete(script, "run", "--tmp", "=", "h") == ["host"]
@@ -215,7 +229,7 @@ def test_json_of_every_verb(stet, work):
     tx = o["txn"]["id"]
 
     o = stet("status", tx, "--json").ok().json()
-    assert set(o) == {"schema", "txn", "totals", "changes"}
+    assert set(o) == {"schema", "txn", "totals", "changes", "on_disk", "history_bytes"}
     assert set(o["totals"]) == TOTALS
     check_txn(o["txn"], "pending")
     assert o["txn"]["name"] == "mine" and o["txn"]["workspace"] == str(work)
@@ -275,7 +289,8 @@ def test_summary(stet, work):
                         lines[0]), r.err
     assert lines[1:5] == ["  A a/  (2 files)", "  M keep1", "  A new", "  D src/  (4 files)"]
     assert lines[5].startswith("  not undoable: ")
-    assert lines[6] == "  look: stet diff t1    throw away: stet rollback t1"
+    assert lines[6] == \
+        "  look: stet diff t1    keep: stet commit t1    throw away: stet rollback t1"
     status = stet("status", cwd=work).ok().out
     for line in lines[1:5]:
         assert line in status.splitlines()
@@ -470,7 +485,7 @@ def test_rollback_and_prune_say_what_they_did(stet, work):
     assert r.err == "stet: t1 is pending, only what was rolled back is pruned; " \
         "stet rollback t1\n"
     assert stet("rollback", cwd=work).ok().out == \
-        "t1 rolled back; its data is kept until `stet prune`\n"
+        "t1 rolled back; take it back: stet undo t1\n"
     stet("rollback", "t1").ok(4)
     stet("rollback", "--dry-run", "t1").ok(4)
     assert re.fullmatch(r"would prune 1 transaction, .*\n", stet("prune", "--dry-run").ok().out)
@@ -499,7 +514,7 @@ QUESTION = r"\[c\]ommit  \[d\]iff  \[k\]eep  \[r\]oll back \? "
 
 
 @pytest.mark.parametrize("answers,state", [
-    (["k"], "pending"), (["r"], "rolled back"), (["c", "r"], "rolled back"),
+    (["k"], "pending"), (["r"], "rolled back"), (["c"], "committed"),
     (["d", "k"], "pending"), (["", "x", "k"], "pending"), (["\x04"], "pending"),
     (["\x03"], "pending"),
 ], ids=["keep", "roll back", "commit", "diff", "unclear", "end of file", "Ctrl-C"])
@@ -512,7 +527,7 @@ def test_question(stet, work, answers, state):
         else:
             c.sendline(a)
         if a == "c":
-            c.expect("cannot commit yet")
+            c.expect("t1 committed: 1 added; take it back: stet undo t1")
         if a == "d":
             c.expect(r"\+x")
     c.expect(pexpect.EOF)

@@ -1,0 +1,627 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commit, undo and what belongs to them, as a user types and reads them."""
+import json
+import os
+import re
+import subprocess
+import time
+
+import pexpect
+import pytest
+
+QUESTION = r"\[c\]ommit  \[d\]iff  \[k\]eep  \[r\]oll back \? "
+ALL_THE_SAME = r"Commit all the same\? \[y\]es  \[n\]o \? "
+COARSE = 5  # CLOCK_REALTIME_COARSE: what the kernel stamps files with
+
+
+def tick(path):
+    """Waits until what happens now has a later time than what was done to @path."""
+    while time.clock_gettime_ns(COARSE) <= os.lstat(path).st_ctime_ns:
+        pass
+
+
+def write(path, text):
+    path.write_text(text)
+    tick(path)
+
+
+def tty(stet, work, *words, env=None):
+    return pexpect.spawn(stet.path, list(words), cwd=str(work), timeout=30,
+                         env=stet.environ(env), dimensions=(24, 100))
+
+
+def ended(c):
+    c.expect(pexpect.EOF)
+    c.close()
+    return c.exitstatus
+
+
+def state(stet, tx="t1"):
+    return next(t["state"] for t in stet.transactions() if t["id"] == tx)
+
+
+def ops(stet, *words, cwd=None):
+    """What `stet log` tells, newest first, each as (kind, tx, about, undone)."""
+    lines = stet("log", "--json", *words, cwd=cwd).ok().out.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert all(o["schema"] == 1 for o in found)
+    return [(o["kind"], o["txn"], o["of"], o["undone"]) for o in found]
+
+
+def names(top):
+    return sorted(os.path.relpath(os.path.join(d, f), top)
+                  for d, _, files in os.walk(top) for f in files)
+
+
+@pytest.fixture(name="pending")
+def fixture_pending(stet, work):
+    """t1: one of each kind of change."""
+    write(work / "a", "a\n")
+    (work / "src").mkdir()
+    for i in range(3):
+        write(work / "src" / f"{i}.c", "c\n")
+    stet.sh("echo more >> a; rm -r src; mkdir -p d/e; echo x > d/e/f; echo n > new", cwd=work).ok()
+    return work
+
+
+def test_commit(stet, pending):
+    r = stet("commit", "--dry-run", cwd=pending).ok()
+    assert r.out == "t1 would be committed: 4 added, 1 changed, 4 deleted\n"
+    assert names(pending) == ["a", "src/0.c", "src/1.c", "src/2.c"]
+    r = stet("commit", "-m", "first\x1b[2J", cwd=pending).ok()
+    assert (r.out, r.err) == ("t1 committed: 4 added, 1 changed, 4 deleted; "
+                              "take it back: stet undo t1\n", "")
+    assert names(pending) == ["a", "d/e/f", "new"]
+    assert (pending / "a").read_text() == "a\nmore\n"
+    assert state(stet) == "committed"
+    head, row = stet("log").ok().out.splitlines()
+    assert head.split() == ["OP", "TIME", "WHAT", "TX", "CHANGES", "MESSAGE"]
+    assert re.fullmatch(r"1   \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  commit  t1  +\d+ +first\\033\[2J", row)
+
+
+def test_commit_as_json(stet, pending):
+    o = stet("commit", "--json", "--dry-run", cwd=pending).ok().json()
+    assert o["op"] is None and o["dry_run"] is True and o["txn"]["state"] == "pending"
+    o = stet("commit", "--json", "--message", "why", cwd=pending).ok().json()
+    assert set(o) == {"schema", "txn", "op", "dry_run", "changes", "merged", "left"}
+    assert o["txn"]["id"] == "t1" and o["txn"]["state"] == "committed" and o["op"] == 1
+    assert o["changes"] == {"added": 4, "changed": 1, "deleted": 4, "bytes": o["changes"]["bytes"]}
+    assert o["left"] is False
+    entry = json.loads(stet("log", "--ops", "--json").ok().out)
+    assert entry["message"] == "why" and entry["state"] == "done" and entry["changes"] > 0
+    assert entry["begin"] <= entry["end"]
+
+
+def test_refusals(stet, pending):
+    stet("commit", cwd=pending).ok()
+    for words, status, message in [
+        (["commit"], 4, "t1 is committed; stet undo t1 takes that back"),
+        (["commit", "t1", "a"], 4, "t1 is committed; stet undo t1 takes that back"),
+        (["rollback"], 4, "t1 is committed.*"),
+        (["diff"], 4, "t1 is committed: its changes are the host's; see: stet status t1; .*"),
+        (["redo"], 4, "nothing to redo in .*; see: stet log"),
+        (["redo", "t1"], 4, "nothing to redo in t1"),
+    ]:
+        r = stet(*words, cwd=pending).ok(status)
+        assert re.fullmatch(f"stet: {message}\n", r.err), (words, r.err)
+    stet("undo", cwd=pending).ok()
+    for words, message in [
+        (["commit", "nowhere"], "t1 changed nothing at 'nowhere'; see: stet status t1"),
+        (["commit", "t1", "new", "src/9*"], "t1 changed nothing at 'src/9\\*'; .*"),
+        (["commit", "--ours", "nowhere"], "--ours: t1 changed nothing at 'nowhere'; .*"),
+        (["commit", "--theirs", "no*"], "--theirs: t1 changed nothing at 'no\\*'; .*"),
+        (["commit", "t1", ""], "empty path.*"),
+    ]:
+        r = stet(*words, cwd=pending).ok(1)
+        assert re.fullmatch(f"stet: {message}\n", r.err), (words, r.err)
+        assert r.out == ""
+    assert state(stet) == "pending"
+    stet("undo", "t1", cwd=pending).ok(4)
+
+
+def test_nothing_to_commit(stet, work):
+    stet.run("true", cwd=work, opts=["--on-success", "keep"]).ok()
+    r = stet("commit", cwd=work).ok()
+    assert r.out == "t1 has nothing to commit and stays pending; " \
+        "throw it away: stet rollback t1\n"
+    assert ops(stet) == []
+
+
+# (operands, where typed, what of a.c b.c b.h [x].c sub/c.c sub/deep/d.h is then on the host)
+CHOICES = [
+    (["a.c"], ".", "a.c"),
+    (["t1", "a.c"], ".", "a.c"),
+    (["--", "a.c", "b.h"], ".", "a.c b.h"),
+    (["*.c"], ".", "[x].c a.c b.c"),
+    (["?.h"], ".", "b.h"),
+    (["[ab].c"], ".", "a.c b.c"),
+    (["[x].c"], ".", "[x].c"),
+    (["sub"], ".", "sub/c.c sub/deep/d.h"),
+    (["sub/"], ".", "sub/c.c sub/deep/d.h"),
+    (["su*"], ".", "sub/c.c sub/deep/d.h"),
+    (["*/*.c"], ".", "sub/c.c"),
+    (["sub/deep"], ".", "sub/deep/d.h"),
+    (["../here/b.*"], ".", "b.c b.h"),
+    (["t1", "*.c"], "old", ""),
+    (["../*.c"], "old", "[x].c a.c b.c"),
+    (["."], ".", "[x].c a.c b.c b.h sub/c.c sub/deep/d.h"),
+]
+
+
+@pytest.mark.parametrize("top", ["plain", "st[r]a*nge"])
+@pytest.mark.parametrize("words,where,there", CHOICES, ids=lambda v: " ".join(v)
+                         if isinstance(v, list) else None)
+def test_chosen_paths(stet, work, top, words, where, there):
+    here = work / top / "here"
+    (here / "old").mkdir(parents=True)
+    (work / "stra_nge" / "here").mkdir(parents=True)
+    stet.sh("mkdir -p sub/deep; touch a.c b.c b.h '[x].c' sub/c.c sub/deep/d.h; "
+            "touch ../../stra_nge/here/a.c", cwd=here, opts=["--workspace", work]).ok()
+    r = stet("commit", *words, cwd=here / where)
+    if not there:
+        assert "changed nothing at" in r.ok(1).err
+        return
+    r.ok()
+    assert names(here) == sorted(there.split())
+    assert names(work / "stra_nge") == []
+    assert r.out.startswith("t1 committed in part: ")
+    assert re.search(r"\nstill pending: \d added; look: stet status t1\n$", r.out), r.out
+    left = {os.fsdecode(p) for p in stet.changes("t1", cwd=work, below=work)}
+    assert "stra_nge/here/a.c" in left and f"{top}/here/{there.split()[0]}" not in left
+    assert state(stet) == "pending"
+    stet("commit", "t1", cwd=work).ok()
+    assert names(here) == ["[x].c", "a.c", "b.c", "b.h", "sub/c.c", "sub/deep/d.h"]
+    assert state(stet) == "committed"
+
+
+def test_a_link_is_a_path_of_its_own(stet, work):
+    (work / "dir").mkdir()
+    (work / "way").symlink_to("dir")
+    stet.sh("touch dir/f; ln -sfn dir link; echo x > other", cwd=work).ok()
+    stet("commit", "link", "way/f", cwd=work).ok()
+    assert os.readlink(work / "link") == "dir"
+    assert names(work) == ["dir/f"]
+
+
+def test_partial_as_json(stet, pending):
+    o = stet("commit", "--json", "new", cwd=pending).ok().json()
+    assert o["left"] is True and o["changes"]["added"] == 1
+    assert o["pending"]["added"] == 3 and o["pending"]["deleted"] == 4
+    assert o["txn"]["state"] == "pending"
+
+
+@pytest.fixture(name="conflicts")
+def fixture_conflicts(stet, work):
+    """t1 and the host changed both, deleted, and the text in different places."""
+    lines = [f"{i}\n" for i in range(1, 20)]
+    write(work / "text", "".join(lines))
+    write(work / "both", "b\n")
+    write(work / "gone", "g\n")
+    write(work / "calm", "c\n")
+    stet.sh("sed -i s/^2$/two/ text; echo t >> both; rm gone; echo t >> calm", cwd=work).ok()
+    lines[17] = "eighteen\n"
+    (work / "text").write_text("".join(lines))
+    (work / "both").write_text("b\nh\n")
+    (work / "gone").write_text("g\nh\n")
+    return work
+
+
+def test_conflict(stet, conflicts, digest):
+    before = digest(conflicts)
+    r = stet("commit", cwd=conflicts).ok(3)
+    lines = r.err.splitlines()
+    assert r.out == ""
+    assert lines[0] == "stet: 3 paths have changed on the host since t1 began; " \
+        "nothing was committed"
+    assert lines[1:4] == ["  both  changed here, changed on the host",
+                          "  gone  deleted here, changed on the host",
+                          "  text  changed here, changed on the host"]
+    assert [re.split(r": +", line) for line in lines[4:]] == [
+        ["look", "stet diff t1 --conflicts"],
+        ["the transaction wins", "stet commit t1 --ours both --ours gone --ours ./text"],
+        ["the host wins", "stet commit t1 --theirs both --theirs gone --theirs ./text"],
+        ["merge text", "stet commit t1 --merge"]]
+    assert digest(conflicts) == before
+    assert state(stet) == "pending" and ops(stet) == []
+    # The very words that were printed do it.
+    command = re.sub(r"^stet", stet.path, re.split(r": +", lines[5])[1])
+    subprocess.run(["bash", "-c", command], cwd=conflicts, env=stet.environ(), check=True)
+    assert (conflicts / "both").read_text() == "b\nt\n"
+    assert not (conflicts / "gone").exists()
+    stet("undo", cwd=conflicts).ok()
+    assert (conflicts / "both").read_text() == "b\nh\n"
+    assert (conflicts / "gone").read_text() == "g\nh\n"
+
+
+def test_conflict_as_json(stet, conflicts):
+    r = stet("commit", "--json", cwd=conflicts).ok(3)
+    assert r.err == ""
+    o = r.json()
+    assert set(o) == {"schema", "error"} and o["error"]["kind"] == "conflict"
+    assert set(o["error"]) == {"kind", "message", "hint", "errno", "conflicts"}
+    assert [(os.path.basename(c["path"]), c["what"]) for c in o["error"]["conflicts"]] == [
+        ("both", "changed here, changed on the host"),
+        ("gone", "deleted here, changed on the host"),
+        ("text", "changed here, changed on the host")]
+
+
+def test_conflict_decided(stet, conflicts):
+    stet("commit", "--ours", "both", "--theirs", "g*", cwd=conflicts).ok(3)
+    r = stet("commit", "--ours", "both", "--theirs", "g*", "--merge", cwd=conflicts).ok()
+    assert ", 1 merged; " in r.out
+    assert (conflicts / "both").read_text() == "b\nt\n"
+    assert (conflicts / "gone").read_text() == "g\nh\n"
+    text = (conflicts / "text").read_text().split()
+    assert text[1] == "two" and text[17] == "eighteen"
+    stet("undo", cwd=conflicts).ok()
+    assert (conflicts / "both").read_text() == "b\nh\n"
+    assert (conflicts / "calm").read_text() == "c\n"
+
+
+def test_merge_refuses_what_overlaps(stet, conflicts):
+    r = stet("commit", "--merge", "both", cwd=conflicts).ok(3)
+    assert "  both  " in r.err
+    assert (conflicts / "both").read_text() == "b\nh\n"
+
+
+def test_conflicts_side_by_side(stet, conflicts):
+    r = stet("diff", "--conflicts", cwd=conflicts).ok()
+    assert [line for line in r.out.splitlines() if line.startswith("# ")] == [
+        "# both: changed here, changed on the host", "# gone: deleted here, changed on the host",
+        "# text: changed here, changed on the host"]
+    both = r.out.split("# both")[1].split("# gone")[0]
+    assert both.count("--- base/both\n+++ host/both\n@@") == 1
+    assert both.count("--- base/both\n+++ transaction/both\n@@") == 1
+    assert "--- host/both\n+++ transaction/both\n@@ -1,2 +1,2 @@\n b\n-h\n+t\n" in both
+    assert "calm" not in r.out
+    r = stet("diff", "--conflicts", "t1", "gone", cwd=conflicts).ok()
+    assert "-h\n" in r.out and "both" not in r.out
+    changes = stet("diff", "--conflicts", "--json", cwd=conflicts).ok().json()["changes"]
+    assert [os.path.basename(c["path"]) for c in changes] == ["both", "gone", "text"]
+    assert changes[0]["conflict"] == "changed here, changed on the host"
+    assert "+++ transaction/both" in changes[0]["sides"]
+    stet("commit", "--ours", ".", cwd=conflicts).ok()
+    stet("undo", cwd=conflicts).ok()
+
+
+def test_no_conflicts_to_show(stet, pending):
+    assert stet("diff", "--conflicts", cwd=pending).ok().out == ""
+
+
+def test_many_conflicts(stet, work):
+    stet.sh("touch f{1..30}", cwd=work).ok()
+    for i in range(1, 31):
+        (work / f"f{i}").write_text("host\n")
+    r = stet("commit", cwd=work).ok(3)
+    assert "  … and 10 more\n" in r.err and "stet commit t1 --ours PATH\n" in r.err
+    assert len(stet("commit", "--json", cwd=work).ok(3).json()["error"]["conflicts"]) == 30
+    stet("commit", "--theirs", "f1*", "--ours", "f[2-9]*", cwd=work).ok()
+    assert (work / "f12").read_text() == "host\n" and (work / "f2").read_text() == ""
+
+
+def test_conflicts_with_strange_names(stet, work):
+    evil = os.fsdecode(b"-a'\x1b[2J\n\xff\"$(x)")
+    write(work / evil, "1\n")
+    stet.run("bash", "-c", "echo 2 > ./-a*", cwd=work).ok()
+    (work / evil).write_text("3\n")
+    r = stet("commit", cwd=work).ok(3)
+    assert not re.search(r"[^\x20-\x7e\n…]", r.err), r.err
+    ours = next(line for line in r.err.splitlines() if "--ours" in line)
+    command = re.sub(r"^stet", stet.path, re.split(r": +", ours)[1])
+    subprocess.run(["bash", "-c", command], cwd=work, env=stet.environ(), check=True)
+    assert (work / evil).read_text() == "2\n"
+
+
+@pytest.fixture(name="risky")
+def fixture_risky(stet, work):
+    stet.sh("mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; ln -s /etc/passwd link; "
+            "echo p > prog; chmod 4755 prog; echo ok > plain", cwd=work).ok()
+    return work
+
+
+def test_risks(stet, risky):
+    r = stet("commit", cwd=risky).ok(2)
+    lines = r.err.splitlines()
+    assert lines == [
+        "stet: 3 changes deserve a look first; nothing was committed",
+        "  .git/hooks/pre-commit  git hook",
+        "  link                   link that leaves the workspace",
+        "  prog                   runs with its owner's rights (setuid, setgid)",
+        "look:                  stet diff t1",
+        "commit all the same:   stet commit t1 --accept-risky"]
+    assert names(risky) == []
+    status = stet("status", cwd=risky).ok().out
+    assert "deserve a look before a commit:\n" + "\n".join(lines[1:4]) + "\n" in status
+    o = stet("commit", "--json", cwd=risky).ok(2).json()["error"]
+    assert o["kind"] == "denied" and len(o["risks"]) == 3 and "conflicts" not in o
+    assert [x["what"] for x in o["risks"]] == \
+        [x["what"] for x in stet("status", "--json", cwd=risky).ok().json()["risks"]]
+    r = stet("commit", "--dry-run", cwd=risky).ok()
+    assert "deserve a look first:\n  .git/hooks/pre-commit" in r.out
+    stet("commit", "plain", cwd=risky).ok()
+    stet("commit", "--accept-risky", cwd=risky).ok()
+    assert os.stat(risky / "prog").st_mode & 0o7777 == 0o4755
+
+
+@pytest.mark.parametrize("answers,status,after", [
+    (["y"], 0, "committed"), (["n"], 2, "pending"), (["", "x", "y"], 0, "committed"),
+    (["\x04"], 2, "pending"), (["\x03"], 2, "pending"),
+])
+def test_risks_are_asked_about(stet, risky, answers, status, after):
+    c = tty(stet, risky, "commit")
+    for a in answers:
+        c.expect(ALL_THE_SAME)
+        c.send(a if a in ("\x03", "\x04") else a + "\r")
+    assert ended(c) == status
+    assert state(stet) == after
+
+
+def test_status_of_what_was_committed(stet, pending):
+    stet("commit", cwd=pending).ok()
+    out = stet("status", cwd=pending).ok().out.splitlines()
+    assert out[0] == "t1 committed"
+    assert {"  M a", "  D src/", "  A d/", "  A new"} <= set(out)
+    assert out[-1] == "take it back: stet undo t1"
+    o = stet("status", "--json", cwd=pending).ok().json()
+    assert isinstance(o["on_disk"], bool) and isinstance(o["history_bytes"], int)
+    assert "risks" not in o
+    stet("undo", cwd=pending).ok()
+    assert stet("status", cwd=pending).ok().out.splitlines()[-1].startswith("look: stet diff t1 ")
+
+
+def test_undo_and_redo(stet, pending, digest):
+    before = digest(pending, exact=False)
+    stet("commit", cwd=pending).ok()
+    after = digest(pending, exact=False)
+    r = stet("undo", cwd=pending).ok()
+    assert r.out == "t1: commit taken back, pending again; do it after all: stet redo t1\n"
+    assert digest(pending, exact=False) == before and state(stet) == "pending"
+    assert ops(stet) == [("undo", "t1", 1, False), ("commit", "t1", None, True)]
+    r = stet("redo", cwd=pending).ok()
+    assert r.out == "t1 committed again; take it back: stet undo t1\n"
+    assert digest(pending, exact=False) == after and state(stet) == "committed"
+    assert ops(stet)[0] == ("redo", "t1", 1, False) and ops(stet)[2][3] is False
+    o = stet("undo", "--json", "t1").ok().json()
+    assert set(o) == {"schema", "txn", "op", "of"}
+    assert o["of"] == "commit" and o["op"] == 4 and o["txn"]["state"] == "pending"
+    assert digest(pending, exact=False) == before
+    assert "commit (undone)" in stet("log", "t1").ok().out
+
+
+def test_rollback_is_undone(stet, pending):
+    stet("rollback", cwd=pending).ok()
+    r = stet("undo", cwd=pending).ok()
+    assert r.out == "t1: rollback taken back, pending again; do it after all: stet redo t1\n"
+    assert state(stet) == "pending" and stet.changes("t1", cwd=pending)
+    r = stet("redo", cwd=pending).ok()
+    assert r.out == "t1 rolled back again; take it back: stet undo t1\n"
+    stet("prune").ok()
+    assert "nothing to undo" in stet("undo", cwd=pending).ok(4).err
+
+
+def test_a_chain_over_two_transactions(stet, work):
+    """Undo takes the newest operation here back, whatever transaction it is on."""
+    for i in (1, 2):
+        stet.sh(f"echo {i} > f{i}; echo {i} > g{i}", cwd=work).ok()
+    stet("commit", "t2", cwd=work).ok()
+    stet("commit", "t1", "f1", cwd=work).ok()
+    stet("rollback", "t1", cwd=work).ok()
+    order = [("t1: rollback taken back", ["f1", "f2", "g2"]),
+             ("t1: commit taken back", ["f2", "g2"]), ("t2: commit taken back", [])]
+    for said, there in order:
+        assert stet("undo", cwd=work).ok().out.startswith(said)
+        assert names(work) == there
+    stet("undo", cwd=work).ok(4)
+    for said, there in [("t2 committed again", ["f2", "g2"]),
+                        ("t1 committed again", ["f1", "f2", "g2"]),
+                        ("t1 rolled back again", ["f1", "f2", "g2"])]:
+        assert stet("redo", cwd=work).ok().out.startswith(said)
+        assert names(work) == there
+    stet("redo", cwd=work).ok(4)
+    assert [t["state"] for t in stet.transactions()] == ["committed", "rolled back"]
+
+
+def test_undo_stays_in_the_directory(stet, home, work):
+    other = home / "other"
+    other.mkdir()
+    stet.sh("touch f", cwd=work).ok()
+    stet.sh("touch g", cwd=other).ok()
+    stet("commit", cwd=work).ok()
+    stet("commit", cwd=other).ok()
+    assert stet("undo", cwd=work).ok().out.startswith("t1: commit")
+    assert names(other) == ["g"]
+    (work / "sub").mkdir()
+    assert stet("redo", cwd=work / "sub").ok().out.startswith("t1 committed again")
+
+
+def test_a_new_commit_ends_redo(stet, work):
+    stet.sh("touch f g", cwd=work).ok()
+    stet("commit", cwd=work).ok()
+    stet("undo", cwd=work).ok()
+    stet("commit", "g", cwd=work).ok()
+    stet("undo", cwd=work).ok()
+    stet("redo", cwd=work).ok()
+    assert names(work) == ["g"]
+
+
+def test_undo_of_some_paths(stet, pending):
+    stet("commit", cwd=pending).ok()
+    r = stet("undo", "t1", "a", cwd=pending).ok()
+    assert r.out.startswith("t1: commit taken back in part")
+    assert (pending / "a").read_text() == "a\n"
+    assert names(pending) == ["a", "d/e/f", "new"]
+    stet("undo", "ne*", cwd=pending).ok()
+    assert names(pending) == ["a", "d/e/f"]
+
+
+def test_undo_never_overwrites(stet, pending):
+    stet("commit", cwd=pending).ok()
+    tick(pending / "a")
+    (pending / "a").write_text("mine\n")
+    r = stet("undo", cwd=pending).ok(3)
+    assert r.out == "" and "a" in r.err
+    assert re.search(r"^go on all the same: +stet undo t1 --ours a$", r.err, re.M), r.err
+    assert re.search(r"^the host wins: +stet undo t1 --theirs a$", r.err, re.M), r.err
+    assert names(pending) == ["a", "d/e/f", "new"] and state(stet) == "committed"
+    o = stet("undo", "--json", cwd=pending).ok(3).json()["error"]
+    assert o["kind"] == "conflict"
+    assert [c["path"] for c in o["conflicts"]] == [str(pending / "a")]
+    stet("undo", "--theirs", "a", cwd=pending).ok()
+    assert (pending / "a").read_text() == "mine\n" and not (pending / "new").exists()
+
+
+def test_run_and_commit(stet, work):
+    r = stet("run", "--on-success", "commit", "bash", "-c", "echo x > f", cwd=work).ok()
+    lines = r.err.splitlines()
+    assert re.match(r"stet: t1 committed: 1 added", lines[0])
+    assert lines[-1] == "  take it back: stet undo t1"
+    assert (work / "f").read_text() == "x\n" and state(stet) == "committed"
+    r = stet("run", "--json", "--on-failure", "commit", "bash", "-c", "echo y > f; exit 5",
+             cwd=work).ok(5)
+    o = json.loads(r.err)
+    assert o["fate"] == "committed" and o["exit"] == 5 and o["op"] == 2 and "error" not in o
+    assert (work / "f").read_text() == "y\n"
+    stet.run("true", cwd=work, opts=["--on-success", "commit"]).ok()
+    assert len(stet.transactions()) == 2
+    stet.sh("echo z > f; exit 1", cwd=work, opts=["--on-success", "commit"]).ok(1)
+    assert (work / "f").read_text() == "y\n" and state(stet, "t4") == "pending"
+
+
+def test_run_whose_commit_is_refused(stet, work):
+    risky = "echo x > .envrc; echo y > f"
+    r = stet("run", "-q", "--on-success", "commit", "bash", "-c", risky, cwd=work).ok(125)
+    assert "deserves a look first" in r.err and "  .envrc  shell start-up file\n" in r.err
+    assert "stet commit t1 --accept-risky\n" in r.err
+    assert names(work) == [] and state(stet) == "pending"
+    r = stet("run", "--json", "--on-success", "commit", "bash", "-c", risky, cwd=work).ok(125)
+    o = json.loads(r.err)
+    assert o["fate"] == "pending" and o["exit"] == 0 and o["error"]["kind"] == "denied"
+    assert [x["what"] for x in o["error"]["risks"]] == ["shell start-up file"]
+    stet.sh(risky, cwd=work, opts=["--on-success", "commit", "--accept-risky"]).ok()
+    assert names(work) == [".envrc", "f"]
+
+
+def test_run_whose_commit_conflicts(stet, work):
+    write(work / "f", "old\n")
+    (work / "through").mkdir()
+    p = stet.popen("run", "--on-success", "commit", "--write-through", "through", "bash", "-c",
+                   "echo mine > f; echo > through/ready; read -r x < through/go", cwd=work)
+    os.mkfifo(work / "through" / "go")
+    while not (work / "through" / "ready").exists():
+        assert p.poll() is None
+    (work / "f").write_text("host\n")
+    with open(work / "through" / "go", "w", encoding="ascii") as f:
+        f.write("\n")
+    err = p.communicate(timeout=60)[1].decode()
+    assert p.returncode == 125, err
+    assert "  f  changed here, changed on the host\n" in err
+    assert (work / "f").read_text() == "host\n" and state(stet) == "pending"
+
+
+@pytest.mark.parametrize("answer,status,after", [("y", 0, "committed"), ("n", 125, "pending")])
+def test_run_asks_about_risks(stet, work, answer, status, after):
+    c = tty(stet, work, "run", "--on-success", "commit", "bash", "-c", "echo x > .envrc")
+    c.expect(ALL_THE_SAME)
+    c.sendline(answer)
+    assert ended(c) == status
+    assert state(stet) == after
+
+
+def test_question_with_conflict(stet, work):
+    write(work / "f", "old\n")
+    c = tty(stet, work, "run", "bash", "-c", "echo mine > f; touch g")
+    c.expect(QUESTION)
+    (work / "f").write_text("host\n")
+    c.sendline("c")
+    c.expect("f  changed here, changed on the host")
+    c.expect("stet commit t1 --ours f")
+    c.expect(QUESTION)
+    c.sendline("k")
+    assert ended(c) == 0
+    assert names(work) == ["f"] and state(stet) == "pending"
+
+
+@pytest.mark.parametrize("answers,after", [(["n", "r"], "rolled back"), (["y"], "committed")])
+def test_question_with_risk(stet, work, answers, after):
+    c = tty(stet, work, "run", "bash", "-c", "echo x > .envrc; exit 9")
+    c.expect(QUESTION)
+    c.sendline("c")
+    c.expect(r"\.envrc  shell start-up file")
+    c.expect(ALL_THE_SAME)
+    c.sendline(answers[0])
+    if answers[1:]:
+        c.expect(QUESTION)
+        c.sendline(answers[1])
+    assert ended(c) == 9
+    assert state(stet) == after
+
+
+def test_lost_output_is_told(stet, work):
+    with open("/dev/full", "wb") as full:
+        r = stet("run", "bash", "-c", "echo x; echo y > f", cwd=work, stdout=full)
+    assert "stet: output of the command was lost: No space left on device\n" in r.err
+
+
+def test_log(stet, pending):
+    assert stet("log", cwd=pending).ok().out == "No operations.\n"
+    assert stet("log", "--json", cwd=pending).ok().out == ""
+    stet("commit", "new", cwd=pending).ok()
+    stet("rollback", cwd=pending).ok()
+    stet.sh("touch z", cwd=pending).ok()
+    stet("commit", "t2", cwd=pending).ok()
+    assert ops(stet) == [("commit", "t2", None, False), ("rollback", "t1", None, False),
+                         ("commit", "t1", None, False)]
+    assert ops(stet, "t1") == ops(stet)[1:]
+
+
+def test_recover_and_check(stet, pending):
+    stet("commit", cwd=pending).ok()
+    assert stet("recover").ok().out == "nothing to recover\n"
+    assert stet("recover", "--json").ok().json() == {"schema": 1, "operations": 0}
+    assert stet("check").ok().out == "checked 1 transaction: all well\n"
+    assert stet("check", "--json").ok().json() == {"schema": 1, "transactions": 1, "wrong": []}
+    store = os.path.join(stet.state, "tx")
+    lost = next(os.path.join(d, f) for d, _, files in os.walk(store) for f in files
+                if f.startswith("plan-"))
+    with open(lost, "r+b") as f:
+        f.seek(40)
+        f.write(b"\xff" * 8)
+    r = stet("check").ok(7)
+    assert r.out.splitlines()[0].startswith("t1: ")
+    assert r.out.splitlines()[-1] == "checked 1 transaction: 1 thing wrong"
+    assert len(stet("check", "--json").ok(7).json()["wrong"]) == 1
+
+
+def test_forget(stet, work):
+    for i in range(4):
+        stet.sh(f"head -c 10000 /dev/urandom > f{i}", cwd=work,
+                opts=["--on-success", "keep" if i == 0 else "commit"]).ok()
+    r = stet("forget", "--keep-last", "1", "--dry-run").ok()
+    assert re.fullmatch(r"would forget 2 transactions, .*; history holds .*\n", r.out), r.out
+    assert len(stet.transactions()) == 4
+    o = stet("forget", "--keep-last", "2", "--json").ok().json()
+    assert set(o) == {"schema", "dry_run", "transactions", "bytes", "held"}
+    assert o["transactions"] == 1
+    assert {t["id"]: t["state"] for t in stet.transactions()} == \
+        {"t1": "pending", "t3": "committed", "t4": "committed"}
+    assert stet("forget", "--keep-within", "1h").ok().out.startswith("nothing to forget; ")
+    assert stet("forget").ok().out.startswith("nothing to forget; ")
+    r = stet("forget", "t1").ok(4)
+    assert "t1 is pending" in r.err
+    assert stet("forget", "t3").ok().out.startswith("forgot 1 transaction, ")
+    assert stet("forget", "--max-size", "1").ok().out.startswith("forgot 1 transaction, ")
+    assert [t["id"] for t in stet.transactions()] == ["t1"]
+    assert names(work) == ["f1", "f2", "f3"]
+    assert "nothing to undo" in stet("undo", cwd=work).ok(4).err
+
+
+def test_completion(stet, tmp_path):
+    script = tmp_path / "stet.bash"
+    script.write_text(stet("completion", "bash").ok().out)
+    code = ('source "$1"; cd "$2"; COMP_WORDS=(stet commit --ours ""); COMP_CWORD=3; _stet; '
+            'printf "%s\\n" "${COMPREPLY[@]}"')
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "file").write_text("")
+    r = subprocess.run(["bash", "-c", code, "bash", script, tmp_path / "d"], check=True,
+                       stdout=subprocess.PIPE, text=True)
+    assert r.stdout.split() == ["file"]
