@@ -174,6 +174,12 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 			log_debug("t%lld recorded", (long long)r->id);
 			return 0;
 		}
+		/* A log whose write failed may be found whole after a crash: then the row
+		 * is there, and must have its data. If not, prune sweeps it up. */
+		if (e->kind == ERR_SYSTEM) {
+			txn_close(t);
+			return -1;
+		}
 	} else {
 		record_layers(r, &(struct view){ 0 });
 	}

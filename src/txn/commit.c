@@ -97,11 +97,14 @@ static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 	o->progress = w->progress;
 	o->progress_arg = w->progress_arg;
 	if (plan_each(o->plan, false, stage_step, o, e) < 0 ||
-	    operate_sync_staged(o, e) < 0 || begin_op(h, t, w, plan, res, o, e) < 0) {
+	    operate_sync_staged(o, e) < 0) {
 		if (!FAULT_AT("commit.unlink"))
 			unlinkat(o->dir, plan, 0);
 		return -1;
 	}
+	/* The list stays even if this fails: the record may be found whole after a crash. */
+	if (begin_op(h, t, w, plan, res, o, e) < 0)
+		return -1;
 	o->staged_at = operate_now();
 	if (operate(h, t, o, e) < 0) {
 		if (e->kind == ERR_CONFLICT)

@@ -50,7 +50,8 @@ const char *txn_look_name(enum txn_look l); /* "running", "interrupted", … */
 
 /*
  * Records a new transaction, makes its directories in the stores, takes its lock. On
- * failure nothing is left behind. @v gets the layer directories filled in.
+ * failure nothing is left behind, unless it was the journal that failed: then
+ * empty directories may be, for prune to sweep up. @v gets the layer directories filled in.
  */
 int txn_begin(struct home *h, struct view *v, const char *name, char *const argv[],
 	      const char *options, struct txn *t, struct err *e);
