@@ -18,6 +18,8 @@
 
 #define OURS "user.overlay."
 #define ESCAPED "user.overlay.overlay."
+/* Ours: the mtime of a staged directory while whiteouts are taken out of it. */
+#define MTIME "stet.mtime"
 
 /* An O_PATH descriptor has no attributes of its own: they are reached through its name in
  * /proc, which follows nothing but the descriptor. */
@@ -50,7 +52,18 @@ static bool has_prefix(const char *s, const char *prefix)
 /* Overlayfs' own mark, not one of the sandboxed side's that it had to rename. */
 static bool is_overlays(const char *attr)
 {
-	return has_prefix(attr, OURS) && !has_prefix(attr, ESCAPED);
+	static const char *const names[] = { "opaque",	 "redirect",  "origin",
+					     "impure",	 "nlink",     "upper",
+					     "uuid",	 "metacopy",  "protattr",
+					     "whiteout", "whiteouts", "xwhiteouts",
+					     "verity",	 "xattr",     MTIME };
+
+	if (!has_prefix(attr, OURS) || has_prefix(attr, ESCAPED))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(attr + strlen(OURS), names[i]) == 0)
+			return true;
+	return false;
 }
 
 /* Kept by the system or of no meaning elsewhere. */
@@ -200,7 +213,7 @@ static int strip_one(const struct handle *h, const char *list, size_t len)
 	int r;
 
 	for (const char *a = list; a < list + len; a += strlen(a) + 1) {
-		if (!has_prefix(a, OURS))
+		if (!is_overlays(a) && !has_prefix(a, ESCAPED))
 			continue;
 		if (!is_overlays(a)) {
 			r = fs_fd_xattr_get(h->fd, a, &value);
@@ -261,12 +274,47 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 	return r;
 }
 
+/*
+ * Taking a whiteout out changes the directory's mtime. It is noted on the directory first: one
+ * that was interrupted has the right one there. Fills in @t.
+ */
+static int note_mtime(int fd, const struct stat *st, bool whiteouts, struct timespec t[2],
+		      bool *noted)
+{
+	t[0] = st->st_atim;
+	t[1] = st->st_mtim;
+	*noted = fgetxattr(fd, OURS MTIME, &t[1], sizeof(t[1])) == sizeof(t[1]);
+	if (*noted || !whiteouts)
+		return 0;
+	*noted = true;
+	if (FAULT_AT("meta.note-mtime") ||
+	    fsetxattr(fd, OURS MTIME, &t[1], sizeof(t[1]), 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static bool is_whiteout(const struct stat *st)
+{
+	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
+}
+
+static bool has_whiteouts(int fd, const struct fs_names *names)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < names->n; i++)
+		if (fstatat(fd, names->v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    is_whiteout(&st))
+			return true;
+	return false;
+}
+
 static int strip_dir(struct strip *s, int dirfd, const char *name)
 {
 	AUTO_CLOSE int fd = -1;
 	struct timespec times[2];
 	struct fs_names names;
-	bool removed = false;
+	bool noted = false;
 	struct stat st;
 	int r;
 
@@ -280,26 +328,23 @@ static int strip_dir(struct strip *s, int dirfd, const char *name)
 	r = fs_names_read(fd, &names);
 	if (r < 0)
 		return r;
+	r = note_mtime(fd, &st, has_whiteouts(fd, &names), times, &noted);
 	for (size_t i = 0; i < names.n && r == 0; i++) {
 		struct stat sub;
 
 		if (fstatat(fd, names.v[i], &sub, AT_SYMLINK_NOFOLLOW) < 0) {
 			r = -errno;
-		} else if (S_ISCHR(sub.st_mode) && sub.st_rdev == makedev(0, 0)) {
+		} else if (is_whiteout(&sub)) {
 			r = FAULT_AT("meta.strip-unlink") ||
 					    unlinkat(fd, names.v[i], 0) < 0
 				    ? -errno
 				    : 0;
-			removed = true;
 		} else {
 			r = strip_object(s, fd, names.v[i]);
 		}
 	}
 	fs_names_free(&names);
-	times[0] = st.st_atim;
-	times[1] = st.st_mtim;
-	if (r == 0 && removed &&
-	    (FAULT_AT("meta.strip-utimes") || futimens(fd, times) < 0))
+	if (r == 0 && noted && (FAULT_AT("meta.strip-utimes") || futimens(fd, times) < 0))
 		r = -errno;
 	return r;
 }
