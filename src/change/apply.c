@@ -61,6 +61,9 @@ void apply_close(struct apply *a)
 		cleanup_close(&a->roots[i].up);
 		cleanup_close(&a->roots[i].old);
 	}
+	for (size_t i = 0; i < a->nbeside; i++)
+		close(a->beside[i].fd);
+	free(a->beside);
 	cleanup_close(&a->host);
 	cleanup_close(&a->up);
 	buf_free(&a->dir);
@@ -109,6 +112,14 @@ void apply_since(struct apply *a, int64_t ns)
 
 /* --- finding the place --- */
 
+static bool is_cross(int host, int up)
+{
+	struct stat a, b;
+
+	return host >= 0 && fstat(host, &a) == 0 && fstat(up, &b) == 0 &&
+	       a.st_dev != b.st_dev;
+}
+
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e)
 {
 	const char *slash = strrchr(r->rel, '/');
@@ -135,12 +146,21 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 						  O_PATH | O_DIRECTORY);
 		a->up = fs_open_beneath(root->up, len ? buf_str(&a->dir) : ".",
 					O_RDONLY | O_DIRECTORY);
+		a->cross = is_cross(a->host, root->up);
 	}
 	*p = (struct place){ .host = a->host,
 			     .up = a->up,
+			     .staged = a->up,
 			     .old = root->old,
 			     .name = slash ? slash + 1 : r->rel };
+	p->sname = p->name;
 	snprintf(p->slot, sizeof(p->slot), "%llu", (unsigned long long)r->serial);
+	if (r->flags & PLAN_CROSS) {
+		snprintf(p->copy, sizeof(p->copy), "s%llu",
+			 (unsigned long long)r->serial);
+		p->sname = p->copy;
+		p->staged = p->old = apply_beside(a, r, false);
+	}
 	if (p->host == -ENOENT || p->host == -ENOTDIR || p->host == -ELOOP)
 		return apply_conflict(a, r, "has lost its directory on the host", e);
 	if (p->host < 0)
@@ -253,15 +273,15 @@ static int exchange(struct apply *a, const struct plan_rec *r, const struct plac
 			return apply_conflict(
 				a, r, "is open for writing in another program", e);
 	}
-	x = rename_in(p->up, p->name, p->host, p->name, RENAME_EXCHANGE);
+	x = rename_in(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	x = ident_at(p->up, p->name, &out);
+	x = ident_at(p->staged, p->sname, &out);
 	lost = x == 0 && (!ident_same(&out, expected) ||
 			  (lease >= 0 && fcntl(lease, F_GETLEASE) != F_RDLCK));
 	if (x < 0 || lost) {
 		/* Somebody was there in that very moment: his comes back. */
-		if (rename_in(p->up, p->name, p->host, p->name, RENAME_EXCHANGE) < 0)
+		if (rename_in(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE) < 0)
 			return apply_failed(a, r, x < 0 ? x : EBUSY, e);
 		return x < 0 ? apply_failed(a, r, x, e)
 			     : apply_conflict(a, r, "was changed while it was committed",
@@ -278,9 +298,9 @@ static int park(struct apply *a, const struct plan_rec *r, const struct place *p
 
 	if (!(r->flags & PLAN_PARK))
 		return 0;
-	x = ident_at(p->up, p->name, &id);
+	x = ident_at(p->staged, p->sname, &id);
 	if (x == 0 && ident_is(&id, &r->before))
-		x = rename_in(p->up, p->name, p->old, p->slot, RENAME_NOREPLACE);
+		x = rename_in(p->staged, p->sname, p->old, p->slot, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -322,13 +342,13 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		/* Back into the upper first: then it is the plain case. */
 		x = ident_at(p.old, p.slot, &kept);
 		if (x == 0 && kept.mode && !ident_is(&now, &r->before))
-			x = rename_in(p.old, p.slot, p.up, p.name, RENAME_NOREPLACE);
+			x = rename_in(p.old, p.slot, p.staged, p.sname, RENAME_NOREPLACE);
 		if (x < 0 && x != -EEXIST)
 			return apply_failed(a, r, x, e);
 	}
 	if (ident_is(&now, &r->before))
 		return 0;
-	x = ident_at(p.up, p.name, &kept);
+	x = ident_at(p.staged, p.sname, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (!ident_is(&kept, &r->before))
@@ -337,7 +357,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
 	if (!now.mode) { /* deleted since, and the user wants it back */
-		x = rename_in(p.up, p.name, p.host, p.name, RENAME_NOREPLACE);
+		x = rename_in(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	if (check_whole(a, r, &p, &now, e) < 0)
@@ -345,7 +365,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 	if (exchange(a, r, &p, &now, e) < 0)
 		return -1;
 	if (r->flags & PLAN_OPAQUE) {
-		x = meta_set_opaque(p.up, p.name, true);
+		x = meta_set_opaque(p.staged, p.sname, true);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
 	}
@@ -362,7 +382,7 @@ static int create_forward(struct apply *a, const struct plan_rec *r, struct err 
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	x = rename_in(p.up, p.name, p.host, p.name, RENAME_NOREPLACE);
+	x = rename_in(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 	if (x == 0)
 		return 0;
 	if (x != -EEXIST && x != -ENOENT)
@@ -385,7 +405,7 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (!ident_is(&now, &r->after)) {
-		if (ident_at(p.up, p.name, &now) == 0 && ident_is(&now, &r->after))
+		if (ident_at(p.staged, p.sname, &now) == 0 && ident_is(&now, &r->after))
 			return 0;
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
@@ -396,9 +416,9 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 				      e);
 	if (check_whole(a, r, &p, &now, e) < 0)
 		return -1;
-	x = rename_in(p.host, p.name, p.up, p.name, RENAME_NOREPLACE);
+	x = rename_in(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
 	if (x == 0 && r->flags & PLAN_OPAQUE)
-		x = meta_set_opaque(p.up, p.name, true);
+		x = meta_set_opaque(p.staged, p.sname, true);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -667,8 +687,8 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 		return false;
 	if (r->kind == PLAN_DELETE || r->flags & PLAN_PARK)
 		ident_at(p.old, p.slot, &id);
-	else if (p.up >= 0)
-		ident_at(p.up, p.name, &id);
+	else if (p.staged >= 0)
+		ident_at(p.staged, p.sname, &id);
 	return ident_is(&id, &r->before);
 }
 
@@ -685,7 +705,7 @@ int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 	if (r->flags & PLAN_PARK)
 		ident_at(p.old, p.slot, &out);
 	else
-		ident_at(p.up, p.name, &out);
+		ident_at(p.staged, p.sname, &out);
 	return ident_same(&out, &r->before)
 		       ? 0
 		       : apply_conflict(a, r, "was written to while it was committed", e);

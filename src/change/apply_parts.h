@@ -14,25 +14,45 @@ struct apply {
 	const struct change_layer *layers;
 	size_t n;
 	struct roots *roots;
+	const char *why; /* of the last conflict; static text */
+	int64_t since;	 /* see apply_since() */
 	/* The directory of the last step: the next one is mostly in the same. */
 	struct buf dir;
 	uint32_t layer;
 	int host, up;
+	bool cross; /* the two are on different filesystems */
+	struct beside *beside;
+	size_t nbeside;
 };
 
-/* Where one step happens. @host or @up may be -1 if that directory does not exist. */
+/* A directory of ours on the host's own filesystem, where the store cannot be. */
+struct beside {
+	uint32_t layer;
+	uint64_t dev;
+	int fd;
+};
+
+/*
+ * Where one step happens. @host or @up may be negative if that directory does not exist. What
+ * is staged, and then what it replaced, lies at staged/sname: in the upper, or, if
+ * that is on another filesystem, as a copy beside the host's tree.
+ */
 struct place {
-	int host, up, old;
-	const char *name;
-	char slot[24]; /* its name in old/ */
+	int host, up, staged, old;
+	const char *name, *sname;
+	char slot[24]; /* its name in old */
+	char copy[24]; /* and as a copy */
 };
 
 /* Finds the place of a step; ERR_CONFLICT if its directory on the host is gone. */
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e);
 
+/* The directory beside the host's directory of the last apply_at(); made if @make. -errno. */
+int apply_beside(struct apply *a, const struct plan_rec *r, bool make);
+
 /* Errors that name the path. */
 int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struct err *e);
-int apply_conflict(const struct apply *a, const struct plan_rec *r, const char *what,
+int apply_conflict(struct apply *a, const struct plan_rec *r, const char *what,
 		   struct err *e);
 
 #endif

@@ -43,6 +43,7 @@ struct plan_writer {
 	char *name;
 	struct buf buf;
 	uint64_t count;
+	uint64_t base; /* serials of different plans do not meet in old/ */
 	XXH64_state_t hash;
 };
 
@@ -62,6 +63,7 @@ int plan_create(int dirfd, const char *name, struct plan_writer **out, struct er
 	w->dirfd = dirfd;
 	w->fd = fd;
 	w->name = xstrdup(name);
+	w->base = XXH64(name, strlen(name), (uint64_t)getpid()) << 24;
 	XXH64_reset(&w->hash, 0);
 	buf_add(&w->buf, magic, sizeof(magic));
 	*out = w;
@@ -116,9 +118,14 @@ int plan_add_as(struct plan_writer *w, struct plan_rec *r, uint64_t serial, stru
 	return w->buf.len >= BUFFER ? flush(w, e) : 0;
 }
 
+uint64_t plan_next(const struct plan_writer *w)
+{
+	return w->base + w->count + 1;
+}
+
 int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e)
 {
-	return plan_add_as(w, r, w->count + 1, e);
+	return plan_add_as(w, r, plan_next(w), e);
 }
 
 static void writer_free(struct plan_writer *w)

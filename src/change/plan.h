@@ -32,6 +32,9 @@ enum plan_flag {
 	PLAN_FORCE =
 		1 << 2, /* the user has decided: no conflict with what is there now */
 	PLAN_IS_DIR = 1 << 3,
+	PLAN_CROSS =
+		1
+		<< 5, /* upper and host are on different filesystems: see place.staged */
 	PLAN_XATTR = 1 << 4, /* META, DIR: extended attributes differ too */
 	PLAN_TIMES = 1 << 5, /* DIR: on the host only the mtime changes */
 };
@@ -40,7 +43,8 @@ struct plan_rec {
 	enum plan_kind kind;
 	unsigned flags;
 	uint32_t layer;
-	uint64_t serial; /* 1, 2, … : unique in the plan; names its place in old/ */
+	uint64_t
+		serial; /* unique among the plans of a transaction; names its place in old/ */
 	struct ident before, after;
 	const char *rel; /* path within the layer */
 	const char *
@@ -54,6 +58,8 @@ struct plan_writer;
 
 /* Creates the file @name in @dirfd (it must not exist). */
 int plan_create(int dirfd, const char *name, struct plan_writer **out, struct err *e);
+/* The serial that the next record will have. */
+uint64_t plan_next(const struct plan_writer *w);
 /* Appends; sets r->serial. */
 int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e);
 /* Appends with a given serial: for a list made out of another. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/apply_parts.h"
+#include "change/copy.h"
 #include "change/meta.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
@@ -138,7 +140,7 @@ static gid_t right_group(struct apply *a, const struct plan_rec *r, const struct
 		return (gid_t)-1;
 	if (r->before.mode)
 		return r->before.gid;
-	if (fstat(p->host, &parent) == 0 && parent.st_mode & S_ISGID)
+	if (p->host >= 0 && fstat(p->host, &parent) == 0 && parent.st_mode & S_ISGID)
 		return parent.st_gid;
 	return (gid_t)-1;
 }
@@ -177,10 +179,124 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 
 	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE)
 		return 0;
-	if (apply_at(a, r, &p, e) < 0)
+	if (r->flags & PLAN_CROSS) { /* the copy has no marks */
+		(*objects)++;
+		return 0;
+	}
+	/* Its directory on the host may be one that the plan itself is to make. */
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
 	x = meta_strip(p.up, p.name, a->layers[r->layer].gid, right_group(a, r, &p),
 		       objects);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/*
+ * The highest directory of the layer that is on the same filesystem as the host's directory
+ * at hand, so that renames reach it: for a nested subvolume that is its own root.
+ */
+static int same_fs_top(struct apply *a, const struct plan_rec *r, dev_t dev)
+{
+	int root = a->roots[r->layer].host;
+	AUTO_FREE char *rel = xstrdup(r->rel);
+	struct stat st;
+	int fd;
+
+	if (fstat(root, &st) == 0 && st.st_dev == dev)
+		return fcntl(root, F_DUPFD_CLOEXEC, 3);
+	for (char *s = strchr(rel, '/'); s; s = strchr(s + 1, '/')) {
+		*s = '\0';
+		fd = fs_open_beneath(root, rel, O_RDONLY | O_DIRECTORY);
+		*s = '/';
+		if (fd < 0)
+			return fd;
+		if (fstat(fd, &st) == 0 && st.st_dev == dev)
+			return fd;
+		close(fd);
+	}
+	return -EXDEV;
+}
+
+/* .stet-<uid>/<transaction>-<layer>, there: names that are found again after a crash. */
+static int open_beside(struct apply *a, const struct plan_rec *r, int top, bool make)
+{
+	const char *up = a->layers[r->layer].upper;
+	AUTO_FREE char *dir = xstrndup(up, strlen(up) - strlen("/up"));
+	AUTO_FREE char *store = xasprintf(".stet-%u", (unsigned)geteuid());
+	AUTO_FREE char *name = NULL;
+	AUTO_CLOSE int fd = -1;
+	char *layer = strrchr(dir, '/');
+	struct stat st;
+	int x;
+
+	*layer++ = '\0';
+	name = xasprintf("%s-%s", strrchr(dir, '/') + 1, layer);
+	if (make && mkdirat(top, store, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(top, store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid())
+		return -EPERM;
+	if (make) {
+		x = openat(fd, ".gitignore", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			   0600);
+		if (x >= 0 && write(x, "*\n", 2) < 0)
+			unlinkat(fd, ".gitignore", 0);
+		cleanup_close(&x);
+		if (mkdirat(fd, name, 0700) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	x = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return x < 0 ? -errno : x;
+}
+
+int apply_beside(struct apply *a, const struct plan_rec *r, bool make)
+{
+	AUTO_CLOSE int top = -1;
+	struct stat st;
+	int fd;
+
+	if (a->host < 0 || fstat(a->host, &st) < 0)
+		return -ENOENT;
+	for (size_t i = 0; i < a->nbeside; i++)
+		if (a->beside[i].dev == st.st_dev && a->beside[i].layer == r->layer)
+			return a->beside[i].fd;
+	top = same_fs_top(a, r, st.st_dev);
+	if (top < 0)
+		return top;
+	fd = open_beside(a, r, top, make);
+	if (fd < 0)
+		return fd;
+	a->beside = xrealloc(a->beside, (a->nbeside + 1) * sizeof(*a->beside));
+	a->beside[a->nbeside++] = (struct beside){ r->layer, st.st_dev, fd };
+	return fd;
+}
+
+int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct err *e)
+{
+	uint64_t objects = 0;
+	struct place p;
+	int x;
+
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE && r->kind != PLAN_DELETE)
+		return 0;
+	if (apply_at(a, r, &p, e) < 0)
+		return e->kind == ERR_CONFLICT ? 0 : -1;
+	if (!a->cross)
+		return 0;
+	r->flags |= PLAN_CROSS;
+	r->serial = serial;
+	x = apply_beside(a, r, true);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (r->kind == PLAN_DELETE)
+		return 0;
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	x = copy_object(p.up, p.name, p.staged, p.sname, &objects);
+	if (x == 0)
+		x = ident_at(p.staged, p.sname, &r->after);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -223,9 +339,9 @@ int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e)
 
 	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE)
 		return 0;
-	if (apply_at(a, r, &p, e) < 0)
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
-	x = sync_tree(p.up, p.name);
+	x = sync_tree(p.staged, p.sname);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -235,8 +351,8 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 	struct place p;
 	int x = 0;
 
-	if (apply_at(a, r, &p, e) < 0)
-		return -1;
+	if (apply_at(a, r, &p, e) < 0) /* a directory that an undo has taken away */
+		return e->kind == ERR_CONFLICT ? 0 : -1;
 	if (p.host == host && host >= 0 && r->kind != PLAN_DIR && r->kind != PLAN_META)
 		return 0; /* the same directory as the step before: done */
 	if (r->kind == PLAN_META || r->kind == PLAN_DIR) {
@@ -249,9 +365,9 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 	x = FAULT_POINT("stage.fsync-dir");
 	if (x == 0 && (fsync(p.host) < 0 && errno != EBADF))
 		x = -errno;
-	if (x == 0 && p.up >= 0 && fsync(p.up) < 0)
+	if (x == 0 && p.staged >= 0 && fsync(p.staged) < 0)
 		x = -errno;
-	if (x == 0 && fsync(p.old) < 0)
+	if (x == 0 && p.old >= 0 && fsync(p.old) < 0)
 		x = -errno;
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }

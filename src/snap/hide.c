@@ -88,10 +88,19 @@ int plan_hidden(struct plan *p, struct err *e)
 		/* Other journals' corners of a shared store, too. */
 		AUTO_FREE char *shared = xstrdup(v->layers[i].store);
 
-		if (path_within(shared, p->rq->state_dir))
-			continue;
-		*strrchr(shared, '/') = '\0';
-		hide_everywhere(p, shared);
+		AUTO_FREE char *beside = NULL;
+
+		if (!path_within(shared, p->rq->state_dir)) {
+			*strrchr(shared, '/') = '\0';
+			hide_everywhere(p, shared);
+		}
+		/* What a commit across filesystems has left there for undo. */
+		beside = xasprintf(
+			"%s/.stet-%u",
+			strcmp(v->layers[i].host, "/") == 0 ? "" : v->layers[i].host,
+			(unsigned)geteuid());
+		if (access(beside, F_OK) == 0)
+			hide_everywhere(p, beside);
 	}
 	v->nstores = v->nhidden;
 	for (char *const *h = p->rq->hide; h && *h; h++) {

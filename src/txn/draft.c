@@ -239,7 +239,9 @@ static int add(struct draft *d, struct plan_rec *r, struct err *e)
 	if ((r->kind == PLAN_REPLACE || r->kind == PLAN_CREATE) &&
 	    apply_regroup(d->a, r, e) < 0)
 		return -1;
-	if (d->w->paths)
+	if (!d->w->dry_run && apply_relocate(d->a, r, plan_next(d->plan), e) < 0)
+		return -1;
+	if (d->w->paths && !(r->flags & PLAN_CROSS))
 		r->flags |= PLAN_PARK;
 	if (plan_add(d->plan, r, e) < 0)
 		return -1;

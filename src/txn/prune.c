@@ -41,12 +41,27 @@ static size_t parent_len(const char *path)
 	return (size_t)(strrchr(path, '/') - path);
 }
 
+/* What a commit across filesystems keeps beside the host's tree (change/stage.c). */
+static void add_beside(const struct layer_record *l, struct names *dirs)
+{
+	AUTO_FREE char *dir = xstrdup(l->dir), *path = NULL;
+	char *layer = strrchr(dir, '/');
+
+	*layer++ = '\0';
+	path = xasprintf("%s/.stet-%u/%s-%s", strcmp(l->host, "/") == 0 ? "" : l->host,
+			 (unsigned)geteuid(), strrchr(dir, '/') + 1, layer);
+	if (l->kind == LAYER_OVERLAY && access(path, F_OK) == 0)
+		names_add(dirs, path, strlen(path));
+}
+
 /* The distinct directories that hold a transaction's data: its own, and one per store. */
 static void data_dirs(const struct txn_record *r, struct names *dirs)
 {
 	names_add(dirs, r->dir, strlen(r->dir));
 	for (size_t i = 0; i < r->nlayers; i++)
 		names_add(dirs, r->layers[i].dir, parent_len(r->layers[i].dir));
+	for (size_t i = 0; i < r->nlayers; i++)
+		add_beside(&r->layers[i], dirs);
 }
 
 static int remove_dir(const char *dir, uint64_t *bytes)

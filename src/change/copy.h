@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CHANGE_COPY_H
+#define STET_CHANGE_COPY_H
+
+#include <stdint.h>
+
+/*
+ * Copies a staged object, with all beneath it, to another filesystem: content (holes
+ * stay holes), type, owner as far as allowed, mode, times, attributes. overlayfs' own marks
+ * and whiteouts stay behind. @to must not exist. *objects counts. Returns 0 or -errno;
+ * after a failure a part may be there.
+ */
+int copy_object(int fromdir, const char *from, int todir, const char *to,
+		uint64_t *objects);
+
+#endif
