@@ -66,6 +66,10 @@ static void tell(struct known *k, uint32_t layer, const char *rel, const struct 
 	if (2 * (k->n + 1) > k->cap)
 		grow(k);
 	s = slot(k, key);
+	if (s->key && digest && !s->has_digest && ident_same(&s->id, id)) {
+		s->digest = *digest;
+		s->has_digest = true;
+	}
 	if (s->key)
 		return;
 	*s = (struct entry){ .key = key, .id = *id, .has_digest = digest };
@@ -86,6 +90,9 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	uint64_t digest;
 
 	(void)e;
+	/* What was decided against the host's version was decided for that one time. */
+	if (rd->undone && r->flags & PLAN_FORCE)
+		return 0;
 	switch (r->kind) {
 	case PLAN_BASE:
 		if (r->nxbefore >= sizeof(digest)) {
@@ -136,9 +143,11 @@ static int read_op(void *arg, struct op_record *r, struct err *e)
 {
 	struct known *k = arg;
 
-	if (r->kind != OP_COMMIT || r->state != OP_DONE || !r->plan)
+	if (r->kind != OP_COMMIT || !r->plan ||
+	    (r->state != OP_DONE && r->state != OP_REVERSED))
 		return 0;
-	return read_plan(k, r->plan, r->undone != 0, e);
+	/* One that was reversed has moved things away and back: their ctime is ours. */
+	return read_plan(k, r->plan, r->undone || r->state == OP_REVERSED, e);
 }
 
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e)
