@@ -174,7 +174,7 @@ static void commit_free(void *result)
 
 const struct verb verb_commit = {
 	.name = "commit",
-	.summary = "make the changes of a transaction the host's",
+	.summary = "apply the changes of a transaction to the host",
 	.description =
 		"Applies what a transaction holds to the host: all of it or, if anything goes "
 		"wrong, nothing. With PATHs only what lies at or below them, with the "
