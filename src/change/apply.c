@@ -120,10 +120,24 @@ static bool is_cross(int host, int up)
 	       a.st_dev != b.st_dev;
 }
 
+static size_t dir_len(const char *rel)
+{
+	const char *slash = strrchr(rel, '/');
+
+	return slash ? (size_t)(slash - rel) : 0;
+}
+
+bool apply_is_here(const struct apply *a, const struct plan_rec *r)
+{
+	size_t len = dir_len(r->rel);
+
+	return a->host >= 0 && a->up >= 0 && a->layer == r->layer && a->dir.len == len &&
+	       memcmp(buf_str(&a->dir), r->rel, len) == 0;
+}
+
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e)
 {
-	const char *slash = strrchr(r->rel, '/');
-	size_t len = slash ? (size_t)(slash - r->rel) : 0;
+	size_t len = dir_len(r->rel);
 	const struct roots *root;
 
 	*p = (struct place){ .host = -1, .up = -1, .old = -1 };
@@ -131,8 +145,7 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 		return err_set(e, ERR_CORRUPT,
 			       "a change list names a layer that is not there");
 	root = &a->roots[r->layer];
-	if (a->host < 0 || a->up < 0 || a->layer != r->layer || a->dir.len != len ||
-	    memcmp(buf_str(&a->dir), r->rel, len) != 0) {
+	if (!apply_is_here(a, r)) {
 		cleanup_close(&a->host);
 		cleanup_close(&a->up);
 		buf_reset(&a->dir);
@@ -152,7 +165,7 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 			     .up = a->up,
 			     .staged = a->up,
 			     .old = root->old,
-			     .name = slash ? slash + 1 : r->rel };
+			     .name = r->rel + len + (len > 0) };
 	p->sname = p->name;
 	snprintf(p->slot, sizeof(p->slot), "%llu", (unsigned long long)r->serial);
 	if (r->flags & PLAN_CROSS) {
@@ -501,8 +514,10 @@ static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
 	     (now.mtime != from->mtime && now.mtime != to->mtime)))
 		return apply_conflict(a, r, "was changed on the host", e);
 	if (r->flags & PLAN_XATTR) {
-		x = meta_unpack(p.host, p.name, forward ? r->xafter : r->xbefore,
-				forward ? r->nxafter : r->nxbefore);
+		x = meta_own(p.host, p.name, to, a->layers[r->layer].lax_owner);
+		if (x == 0)
+			x = meta_unpack(p.host, p.name, forward ? r->xafter : r->xbefore,
+					forward ? r->nxafter : r->nxbefore);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
 	}
@@ -511,6 +526,26 @@ static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
 }
 
 /* --- another name --- */
+
+/* What came there as a copy, with its directory, makes room and is kept. */
+static int link_forward(struct apply *a, const struct plan_rec *r, const struct place *p,
+			const struct ident *now, const struct ident *target, int dir,
+			const char *base, struct err *e)
+{
+	int x = 0;
+
+	if (ident_is(now, target))
+		return 0;
+	if (ident_is(now, &r->after))
+		x = rename_in(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	else if (now->mode)
+		return apply_conflict(a, r, "was made on the host meanwhile", e);
+	if (x == 0)
+		x = FAULT_POINT("apply.link");
+	if (x == 0 && linkat(dir, base, p->host, p->name, 0) < 0)
+		x = -errno;
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
 
 static int link_step(struct apply *a, const struct plan_rec *r, bool forward,
 		     struct err *e)
@@ -532,23 +567,23 @@ static int link_step(struct apply *a, const struct plan_rec *r, bool forward,
 		x = ident_at(dir, base, &target);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
+	if (forward)
+		return link_forward(a, r, &p, &now, &target, dir, base, e);
 	if (ident_is(&now, &target)) {
-		if (!forward &&
-		    (FAULT_AT("apply.unlink") || unlinkat(p.host, p.name, 0) < 0))
+		if (FAULT_AT("apply.unlink") || unlinkat(p.host, p.name, 0) < 0)
 			return apply_failed(a, r, errno, e);
-		return 0;
+		now.mode = 0;
 	}
-	if (!forward)
-		return now.mode ? apply_conflict(
-					  a, r,
-					  "was changed on the host after the commit", e)
-				: 0;
 	if (now.mode)
-		return apply_conflict(a, r, "was made on the host meanwhile", e);
-	x = FAULT_POINT("apply.link");
-	if (x < 0 || linkat(dir, base, p.host, p.name, 0) < 0)
-		return apply_failed(a, r, x < 0 ? x : errno, e);
-	return 0;
+		return ident_is(&now, &r->after)
+			       ? 0
+			       : apply_conflict(
+					 a, r, "was changed on the host after the commit",
+					 e);
+	x = ident_at(p.old, p.slot, &now);
+	if (x == 0 && now.mode)
+		x = rename_in(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
 /* --- a directory of its own --- */

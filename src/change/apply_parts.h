@@ -20,7 +20,8 @@ struct apply {
 	struct buf dir;
 	uint32_t layer;
 	int host, up;
-	bool cross; /* the two are on different filesystems */
+	bool cross;  /* the two are on different filesystems */
+	bool synced; /* for apply_sync_dirs(): it is durable */
 	struct beside *beside;
 	size_t nbeside;
 };
@@ -46,6 +47,9 @@ struct place {
 
 /* Finds the place of a step; ERR_CONFLICT if its directory on the host is gone. */
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e);
+
+/* Is the directory of the last apply_at() that of @r, too? */
+bool apply_is_here(const struct apply *a, const struct plan_rec *r);
 
 /* The directory beside the host's directory of the last apply_at(); made if @make. -errno. */
 int apply_beside(struct apply *a, const struct plan_rec *r, bool make);

@@ -35,10 +35,29 @@ int ident_at(int dirfd, const char *name, struct ident *id)
 	return 0;
 }
 
+static int64_t spec_ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+void ident_from(const struct stat *st, struct ident *id)
+{
+	*id = (struct ident){ .dev = st->st_dev,
+			      .ino = st->st_ino,
+			      .mode = st->st_mode,
+			      .uid = st->st_uid,
+			      .gid = st->st_gid,
+			      .nlink = (uint32_t)st->st_nlink,
+			      .size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
+			      .mtime = spec_ns(&st->st_mtim),
+			      .ctime = spec_ns(&st->st_ctim) };
+}
+
 bool ident_is(const struct ident *a, const struct ident *b)
 {
 	return a->mode && b->mode && a->dev == b->dev && a->ino == b->ino &&
-	       a->btime == b->btime && (a->mode & S_IFMT) == (b->mode & S_IFMT);
+	       (!a->btime || !b->btime || a->btime == b->btime) &&
+	       (a->mode & S_IFMT) == (b->mode & S_IFMT);
 }
 
 bool ident_same(const struct ident *a, const struct ident *b)

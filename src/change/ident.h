@@ -12,7 +12,7 @@
  */
 struct ident {
 	uint64_t dev, ino;
-	int64_t btime; /* 0 where the filesystem keeps none; tells a reused inode number */
+	int64_t btime; /* 0: not known; tells a reused inode number */
 	uint32_t mode, uid, gid, nlink;
 	uint64_t size;
 	int64_t mtime, ctime; /* nanoseconds */
@@ -20,6 +20,10 @@ struct ident {
 
 /* Fills in *id; nothing there is no error. -errno. */
 int ident_at(int dirfd, const char *name, struct ident *id);
+
+/* The same from what a stat(2) has told already: without the time of birth. */
+struct stat;
+void ident_from(const struct stat *st, struct ident *id);
 
 /* The same inode, whatever happened to its content. */
 bool ident_is(const struct ident *a, const struct ident *b);

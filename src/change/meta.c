@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "change/meta.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -141,6 +142,25 @@ static bool is_packed(const char *packed, size_t len, const char *attr)
 	return false;
 }
 
+/* Attributes of the user class want write permission, which their owner may lack. */
+static int set_attr(const struct handle *h, const char *attr, const void *v, size_t n)
+{
+	do {
+		if (setxattr(h->path, attr, v, n, 0) == 0)
+			return 0;
+	} while (errno == EACCES && ns_gain_override() == 0);
+	return -errno;
+}
+
+static int drop_attr(const struct handle *h, const char *attr)
+{
+	do {
+		if (removexattr(h->path, attr) == 0 || errno == ENODATA)
+			return 0;
+	} while (errno == EACCES && ns_gain_override() == 0);
+	return -errno;
+}
+
 int meta_unpack(int dirfd, const char *name, const char *packed, size_t len)
 {
 	AUTO_HANDLE struct handle h = { .fd = -1 };
@@ -154,14 +174,19 @@ int meta_unpack(int dirfd, const char *name, const char *packed, size_t len)
 	if (r < 0)
 		return r;
 	for (a = buf_str(&list); a < buf_str(&list) + list.len; a += strlen(a) + 1)
-		if (is_kept(a) && !is_packed(packed, len, a) &&
-		    (FAULT_AT("meta.removexattr") || removexattr(h.path, a) < 0) &&
-		    errno != ENODATA)
-			return -errno;
-	while (next_packed(&p, packed + len, &a, &v, &n))
-		if (FAULT_AT("meta.setxattr") || setxattr(h.path, a, v, n, 0) < 0)
-			return -errno;
-	return 0;
+		if (is_kept(a) && !is_packed(packed, len, a)) {
+			r = FAULT_POINT("meta.removexattr");
+			if (r == 0)
+				r = drop_attr(&h, a);
+			if (r < 0)
+				return r;
+		}
+	while (r == 0 && next_packed(&p, packed + len, &a, &v, &n)) {
+		r = FAULT_POINT("meta.setxattr");
+		if (r == 0)
+			r = set_attr(&h, a, v, n);
+	}
+	return r;
 }
 
 static int set_owner(const struct handle *h, const struct ident *now,
@@ -173,6 +198,19 @@ static int set_owner(const struct handle *h, const struct ident *now,
 						AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0)
 		return 1;
 	return lax && errno == EPERM ? 0 : -errno;
+}
+
+int meta_own(int dirfd, const char *name, const struct ident *to, bool lax)
+{
+	AUTO_HANDLE struct handle h = { .fd = -1 };
+	struct ident now;
+	int r = handle_open(dirfd, name, &h);
+
+	if (r == 0)
+		r = ident_at(h.fd, "", &now);
+	if (r == 0)
+		r = set_owner(&h, &now, to, lax);
+	return r < 0 ? r : 0;
 }
 
 int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
@@ -219,14 +257,18 @@ static int strip_one(const struct handle *h, const char *list, size_t len)
 			r = fs_fd_xattr_get(h->fd, a, &value);
 			if (r < 0)
 				return r;
-			if (FAULT_AT("meta.unescape") ||
-			    setxattr(h->path, plain_name(a, &tmp), buf_str(&value),
-				     value.len, 0) < 0)
-				return -errno;
+			r = FAULT_POINT("meta.unescape");
+			if (r == 0)
+				r = set_attr(h, plain_name(a, &tmp), buf_str(&value),
+					     value.len);
+			if (r < 0)
+				return r;
 		}
-		if ((FAULT_AT("meta.unmark") || removexattr(h->path, a) < 0) &&
-		    errno != ENODATA)
-			return -errno;
+		r = FAULT_POINT("meta.unmark");
+		if (r == 0)
+			r = drop_attr(h, a);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -266,12 +308,11 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 	/* Only files and directories can carry attributes of the user class. */
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
+	r = fs_xattr_list(dirfd, name, &s->list);
+	if (r < 0 || !s->list.len)
+		return r;
 	r = handle_open(dirfd, name, &h);
-	if (r == 0)
-		r = fs_fd_xattr_list(h.fd, &s->list);
-	if (r == 0 && s->list.len)
-		r = strip_one(&h, buf_str(&s->list), s->list.len);
-	return r;
+	return r < 0 ? r : strip_one(&h, buf_str(&s->list), s->list.len);
 }
 
 /*
@@ -386,4 +427,40 @@ int meta_set_opaque(int dirfd, const char *name, bool on)
 	if (on)
 		return setxattr(h.path, OURS "opaque", "y", 1, 0) < 0 ? -errno : 0;
 	return removexattr(h.path, OURS "opaque") < 0 && errno != ENODATA ? -errno : 0;
+}
+
+/* One level after the other, no deeper than descriptors go: what is left is left. */
+static void unmark_dir(int at, const char *name, struct buf *list)
+{
+	AUTO_CLOSE int fd = openat(at, name,
+				   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSEDIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *de;
+
+	if (!d)
+		return;
+	TAKE_FD(fd);
+	while ((de = readdir(d))) {
+		char path[32];
+		int file;
+
+		if (de->d_type == DT_DIR && strcmp(de->d_name, ".") != 0 &&
+		    strcmp(de->d_name, "..") != 0)
+			unmark_dir(dirfd(d), de->d_name, list);
+		if (de->d_type != DT_REG ||
+		    fs_xattr_get(dirfd(d), de->d_name, OURS "origin", list) < 0)
+			continue;
+		file = openat(dirfd(d), de->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+		if (file >= 0)
+			(void)!removexattr(path, OURS "origin");
+		cleanup_close(&file);
+	}
+}
+
+void meta_unmark(int upper)
+{
+	AUTO_BUF struct buf value = BUF_INIT;
+
+	unmark_dir(upper, ".", &value);
 }

@@ -22,6 +22,9 @@ int meta_unpack(int dirfd, const char *name, const char *packed, size_t len);
  * already is not touched. The owner is tried: without the right to it (@lax) it stays. */
 int meta_set(int dirfd, const char *name, const struct ident *to, bool lax);
 
+/* The owner alone. A change of it takes capabilities away: attributes come after it. */
+int meta_own(int dirfd, const char *name, const struct ident *to, bool lax);
+
 /*
  * Takes off what overlayfs left on a staged object and, if it is a directory, on all
  * beneath; removes whiteouts beneath. *objects is increased by the number looked at.
@@ -29,6 +32,12 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax);
  */
 int meta_strip(int dirfd, const char *name, unsigned from_gid, unsigned gid,
 	       uint64_t *objects);
+
+/*
+ * Takes the marks of copied files off ahead of a commit, as far as that goes: they cost more
+ * than the exchange does. Directories keep theirs: they mean something.
+ */
+void meta_unmark(int upper);
 
 /* Is the staged object a copy of the host's, changed in place (and not a new file)? */
 bool meta_is_copy(int dirfd, const char *name);

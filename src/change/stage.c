@@ -347,17 +347,22 @@ int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e)
 
 int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 {
-	int host = a->host;
+	/* The same directory as in the step before: done. */
+	bool again = a->host >= 0 && a->synced && apply_is_here(a, r);
 	struct place p;
 	int x = 0;
 
 	if (apply_at(a, r, &p, e) < 0) /* a directory that an undo has taken away */
 		return e->kind == ERR_CONFLICT ? 0 : -1;
-	if (p.host == host && host >= 0 && r->kind != PLAN_DIR && r->kind != PLAN_META)
-		return 0; /* the same directory as the step before: done */
+	a->synced = again;
+	if (again && r->kind != PLAN_DIR && r->kind != PLAN_META)
+		return 0;
 	if (r->kind == PLAN_META || r->kind == PLAN_DIR) {
-		AUTO_CLOSE int fd = fs_open_read(p.host, p.name);
+		AUTO_CLOSE int fd = -1;
 
+		/* Opening a FIFO would be noticed at its other end. */
+		if (S_ISREG(r->after.mode) || S_ISDIR(r->after.mode))
+			fd = fs_open_read(p.host, p.name);
 		if (FAULT_AT("stage.fsync-meta") || (fd >= 0 && fsync(fd) < 0))
 			x = -errno;
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
@@ -369,6 +374,7 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 		x = -errno;
 	if (x == 0 && p.old >= 0 && fsync(p.old) < 0)
 		x = -errno;
+	a->synced = x == 0;
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 

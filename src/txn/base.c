@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/apply.h"
+#include "change/meta.h"
 #include "sys/rmtree.h"
 #include "txn/commit.h"
 #include "txn/parts.h"
@@ -100,12 +101,17 @@ static char *mark_of(const struct txn_record *r)
 
 /* Of no use once the command has ended (a new mount gets a new one), and of mode 000: a nuisance
  * to whoever deletes the state by hand. */
-static void drop_work(const struct layer_record *l)
+static void tidy_layer(const struct layer_record *l)
 {
 	AUTO_CLOSE int dir = open(l->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int up = -1;
 
-	if (dir >= 0 && l->kind == LAYER_OVERLAY)
-		rmtree_at(dir, "wk", NULL);
+	if (dir < 0 || l->kind != LAYER_OVERLAY)
+		return;
+	rmtree_at(dir, "wk", NULL);
+	up = openat(dir, "up", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (up >= 0)
+		meta_unmark(up);
 }
 
 void txn_to_disk(const struct txn_record *r)
@@ -114,7 +120,7 @@ void txn_to_disk(const struct txn_record *r)
 	AUTO_CLOSE int fd = -1;
 
 	for (size_t i = 0; i < r->nlayers; i++)
-		drop_work(&r->layers[i]);
+		tidy_layer(&r->layers[i]);
 	for (size_t i = 0; i < r->nlayers; i++) {
 		AUTO_CLOSE int dir = open(r->layers[i].dir,
 					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
