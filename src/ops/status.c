@@ -13,7 +13,6 @@
 #include "ops/json.h"
 #include "sys/fs.h"
 #include "txn/budget.h"
-#include "txn/draft.h"
 
 #define AT(field) offsetof(struct status_req, field)
 
