@@ -22,6 +22,17 @@ static bool runs_command(const struct verb *v)
 	return v->args && v->args[0].name && v->args[0].kind == ARG_COMMAND;
 }
 
+/* At once, or after "--". */
+static bool takes_command(const struct verb *v)
+{
+	size_t i;
+
+	for (i = 0; v->args && v->args[i].name; i++)
+		if (v->args[i].kind == ARG_COMMAND)
+			return true;
+	return false;
+}
+
 static void bash_kind(FILE *out, enum arg_kind kind, const char *const *choices)
 {
 	switch (kind) {
@@ -104,6 +115,10 @@ static void bash(FILE *out)
 	      out);
 	for (i = 0; verbs[i]; i++)
 		fprintf(out, "%s%s", i ? " " : "", verbs[i]->name);
+	fputs("\" runs=\" ", out);
+	for (i = 0; verbs[i]; i++)
+		if (takes_command(verbs[i]))
+			fprintf(out, "%s ", verbs[i]->name);
 	fputs("\"\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tif [[ $cur == = ]]; then\n"
@@ -117,7 +132,7 @@ static void bash(FILE *out)
 	      "\tfi\n"
 	      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 	      "\t\t[[ ${COMP_WORDS[i]} == -- ]] || continue\n"
-	      "\t\tif declare -F _command_offset >/dev/null && [[ $verb =~ ^(run|explore)$ ]]; then\n"
+	      "\t\tif [[ $runs == *\" $verb \"* ]] && declare -F _command_offset >/dev/null; then\n"
 	      "\t\t\t_command_offset $((i + 1))\n"
 	      "\t\telse\n"
 	      "\t\t\t_stet_files -f\n"

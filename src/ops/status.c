@@ -276,9 +276,10 @@ const struct verb verb_status = {
 	.summary = "show what a transaction holds",
 	.description =
 		"Shows a transaction: its command and how that ended, what it changed, what of "
-		"that deserves a look before a commit, and what cannot be undone. Each change has a letter: A added, M changed, D "
-		"deleted, T type changed, R renamed, X mode changed. Paths are relative to the "
-		"workspace if they lie in it. A directory that was added or deleted as a whole "
+		"that deserves a look before a commit, and what cannot be undone. Each change has "
+		"a letter: A added, M changed, D deleted, T type changed, R renamed, X mode "
+		"changed. Paths are relative to the workspace if they lie in it. A directory "
+		"that was added or deleted as a whole "
 		"is one line; --all lists what is in it. Of a transaction that was committed, "
 		"the steps of the commit are shown.\n"
 		"\n"
