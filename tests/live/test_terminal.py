@@ -241,13 +241,23 @@ def test_question_at_the_end(stet, work):
         c.expect(choice)
     c.sendline("d")
     c.expect(r"\+new")
-    c.sendline("c")
     c.sendline("k")
     c.expect(pexpect.EOF)
     c.close()
     assert c.exitstatus == 0
     assert stet.transactions()[0]["state"] == "pending"
     assert not (work / "f").exists()
+
+
+def test_question_commit(stet, work):
+    c = spawn(stet, [stet.path, "run", "--", "bash", "-c", "echo new > f"], work)
+    c.expect(r"\[c\]ommit")
+    c.sendline("c")
+    c.expect(pexpect.EOF)
+    c.close()
+    assert c.exitstatus == 0
+    assert stet.transactions()[0]["state"] == "committed"
+    assert (work / "f").read_text() == "new\n"
 
 
 def test_question_roll_back(stet, work):
