@@ -105,7 +105,6 @@ static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 	/* The list stays even if this fails: the record may be found whole after a crash. */
 	if (begin_op(h, t, w, plan, res, o, e) < 0)
 		return -1;
-	o->staged_at = operate_now();
 	if (operate(h, t, o, e) < 0) {
 		if (e->kind == ERR_CONFLICT)
 			operate_conflict(t, o, res, "committed", e);

@@ -32,6 +32,15 @@ int64_t operate_now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* What the kernel may stamp with, if somebody has looked: ahead of the coarse clock. */
+static int64_t fine_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Lets the clock move on, so that what others do from now on can be told from what we did. */
 static void next_tick(int64_t after)
 {
@@ -209,13 +218,16 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 	bool backwards = o->op.kind == OP_UNDO;
 	struct err second = { 0 };
 	char where[sizeof(o->where)], why[sizeof(o->why)];
+	int64_t moved_at;
 	int r = -1;
 
 	if (o->op.state == OP_APPLYING) {
 		r = run(o, backwards, false, e);
+		moved_at = fine_now();
 		if (r == 0)
 			r = sync_names(o, e);
-		next_tick(o->staged_at);
+		if (r == 0)
+			next_tick(moved_at);
 		if (r == 0)
 			r = journal_op_move(h->journal, &o->op, OP_DONE, o->op.after,
 					    operate_now(), JOURNAL_SYNC, e);

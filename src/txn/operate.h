@@ -17,7 +17,6 @@ struct operation {
 	uint64_t objects; /* files and directories concerned, as far as known */
 	char where[512];  /* the path at which a conflict was met, */
 	char why[128];	  /* and what happened there */
-	int64_t staged_at; /* coarse clock: nothing of ours was touched in place after it */
 	commit_progress *progress;
 	void *progress_arg;
 	uint64_t done;
