@@ -31,15 +31,19 @@ void die(const char *fmt, ...)
 
 /* --- what a child does --- */
 
-/* What was made before is older than the transaction by the clock that tells. */
+/*
+ * What was made before must be older than the transaction by the coarse clock, which lags
+ * behind the fine one that the kernel may stamp with.
+ */
 static void next_tick(void)
 {
-	struct timespec a, b;
+	struct timespec fine, coarse;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &a);
+	clock_gettime(CLOCK_REALTIME, &fine);
 	do
-		clock_gettime(CLOCK_REALTIME_COARSE, &b);
-	while (a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec);
+		clock_gettime(CLOCK_REALTIME_COARSE, &coarse);
+	while (coarse.tv_sec < fine.tv_sec ||
+	       (coarse.tv_sec == fine.tv_sec && coarse.tv_nsec <= fine.tv_nsec));
 }
 
 static int do_begin(struct home *h, const struct site *s, bool foreign, struct err *e)
@@ -96,6 +100,7 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 	const char *paths[ARRAY_SIZE(chosen)] = { 0 };
 	struct commit_wish w = { .accept_risky = true };
 	struct commit_result res = { 0 };
+	int x;
 
 	for (size_t i = 0; chosen[i]; i++)
 		paths[i] = xasprintf("%s/%s", s->host[0], chosen[i]);
@@ -104,10 +109,14 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 	if (a == ACT_COMMIT_PART || a == ACT_UNDO_PART)
 		w.paths = paths;
 	if (a == ACT_REDO)
-		return txn_redo(h, t, &w, &res, e);
-	if (a == ACT_UNDO || a == ACT_UNDO_PART)
-		return txn_undo(h, t, 0, &w, &res, e);
-	return txn_commit(h, t, &w, &res, e);
+		x = txn_redo(h, t, &w, &res, e);
+	else if (a == ACT_UNDO || a == ACT_UNDO_PART)
+		x = txn_undo(h, t, 0, &w, &res, e);
+	else
+		x = txn_commit(h, t, &w, &res, e);
+	if (x < 0 && res.conflicts.n)
+		err_hint(e, "%s: %s", res.conflicts.v[0].path, res.conflicts.v[0].what);
+	return x;
 }
 
 static void complain(void *arg, const char *what)
@@ -259,8 +268,8 @@ unsigned long act(const struct site *s, enum action a, const char *fault,
 	*killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	if (!*killed && (!WIFEXITED(status) || WEXITSTATUS(status) || !r->ran)) {
 		r->rc = -1;
-		err_set(&r->e, ERR_SYSTEM, "the child ended with status 0x%x", status);
 		r->ran = false;
+		r->crashed = status;
 	}
 	return read_log();
 }

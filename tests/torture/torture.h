@@ -58,7 +58,8 @@ enum action {
 
 /* What a child has found out. */
 struct result {
-	bool ran; /* to its end */
+	bool ran;    /* to its end */
+	int crashed; /* its status, if it ended as no program should */
 	int rc;
 	struct err e;
 	int state; /* ACT_LOOK: of the transaction, -1: there is none */

@@ -37,7 +37,7 @@ struct build {
 #define LONG_NAME FIFTY_ONE FIFTY_ONE FIFTY_ONE FIFTY_ONE FIFTY_ONE
 _Static_assert(sizeof(LONG_NAME) - 1 == 255, "the longest name there is");
 
-enum { DEPTH = 40, MANY = 260 };
+enum { DEPTH = 24, MANY = 260 };
 
 static void must(int r, const char *what, const char *path)
 {
@@ -107,7 +107,7 @@ static void sparse(struct build *b, const char *path, off_t at, int stamp)
 
 	must(fd, "create", path);
 	must((int)pwrite(fd, "data", 4, at), "write", path);
-	must(ftruncate(fd, 3 << 20), "truncate", path);
+	must(ftruncate(fd, 96 << 10), "truncate", path);
 	dress(b, path, 0644, stamp_of(b, stamp));
 }
 
@@ -213,7 +213,7 @@ static void host_files(struct build *b)
 	file(b, "shut", "nobody reads this\n", 0, 0);
 	file(b, "new\nline", "before\n", 0644, 0);
 	file(b, LONG_NAME, "before\n", 0644, 0);
-	sparse(b, "sparse", 1 << 20, 0);
+	sparse(b, "sparse", 16 << 10, 0);
 	sym(b, "link", "plain/kept");
 	sym(b, "link-deleted", "nowhere");
 	fifo(b, "fifo");
@@ -322,8 +322,8 @@ static void up_files(struct build *b)
 	copy(b, "new\nline", "after\n", 0644, 0);
 	copy(b, LONG_NAME, "after\n", 0644, 0);
 	file(b, "new\n\x01\xff name", "new\n", 0644, 0);
-	sparse(b, "sparse", 2 << 20, 0);
-	sparse(b, "sparse-new", 1 << 20, 0);
+	sparse(b, "sparse", 48 << 10, 0);
+	sparse(b, "sparse-new", 32 << 10, 0);
 	sym(b, "link", "plain/new");
 	sym(b, "link-new", "plain");
 	whiteout(b, "link-deleted");
