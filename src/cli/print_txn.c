@@ -195,6 +195,8 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 	field(&b, "changes");
 	if (look == TXN_EMPTY)
 		buf_adds(&b, "pruned");
+	else if (look == TXN_HALFWAY)
+		buf_adds(&b, "a commit or undo did not end");
 	else
 		show_totals(&b, &res->totals);
 	buf_addc(&b, '\n');

@@ -48,8 +48,7 @@ int op_ctx_look(struct op_ctx *ctx, struct home **h, struct err *e)
 	if (op_ctx_open(ctx, h, e) < 0)
 		return -1;
 	if (!ctx->recovered)
-		txn_recover_if_needed(*h, &ignored);
-	ctx->recovered = true;
+		ctx->recovered = txn_recover_if_needed(*h, &ignored) == 0;
 	return 0;
 }
 
@@ -85,7 +84,7 @@ int op_ctx_txn(struct op_ctx *ctx, const char *ref, struct txn *t, struct err *e
 	const char *cwd;
 	struct home *h;
 
-	if (op_ctx_cwd(ctx, &cwd, e) < 0 || op_ctx_home(ctx, &h, e) < 0)
+	if (op_ctx_cwd(ctx, &cwd, e) < 0 || op_ctx_look(ctx, &h, e) < 0)
 		return -1;
 	if (txn_find(h, ref, cwd, t, e) == 0)
 		return 0;

@@ -22,9 +22,11 @@ void op_ctx_init(struct op_ctx *ctx, char *const *env);
 void op_ctx_close(struct op_ctx *ctx);
 
 /*
- * The user's state; owned by the context. What a crash left is finished or reversed first,
- * and that has to succeed. For verbs that only report it need not (op_ctx_look): they show
- * what is unfinished. op_ctx_open() does nothing of the kind.
+ * The user's state; owned by the context. What a crash left is finished or reversed first.
+ * For verbs that change the host that has to succeed (op_ctx_home). Others go on if it
+ * does not (op_ctx_look): one transaction that cannot be finished must not keep people from
+ * looking, from working elsewhere, and from making room on a full disk. op_ctx_open() does
+ * nothing of the kind.
  */
 int op_ctx_home(struct op_ctx *ctx, struct home **h, struct err *e);
 int op_ctx_look(struct op_ctx *ctx, struct home **h, struct err *e);

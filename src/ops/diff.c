@@ -164,7 +164,7 @@ static int collect(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
 	struct home *h;
 	int r;
 
-	if (op_ctx_home(ctx, &h, e) < 0 || sort_operands(ctx, rq, t, paths, e) < 0 ||
+	if (op_ctx_look(ctx, &h, e) < 0 || sort_operands(ctx, rq, t, paths, e) < 0 ||
 	    check_state(&t->rec, e) < 0)
 		return -1;
 	if (rq->conflicts && find_conflicts(h, t, paths, res, e) < 0)

@@ -95,7 +95,7 @@ int op_explore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	struct home *h;
 	int r;
 
-	if (op_ctx_home(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
 	r = make_view(ctx, h, &t.rec, &v, e);
 	if (r == 0) {

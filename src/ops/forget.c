@@ -57,7 +57,7 @@ int op_forget(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		err_set(e, ERR_USAGE, "forget: either transactions or limits, not both");
 		return err_hint(e, "see: stet help forget");
 	}
-	if (op_ctx_home(ctx, &h, e) < 0)
+	if (op_ctx_look(ctx, &h, e) < 0)
 		return -1;
 	if (rq->txns)
 		return forget_these(ctx, h, rq, &res->done, e);

@@ -25,7 +25,7 @@ int op_prune(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	int64_t id = 0;
 	int r = 0;
 
-	if (op_ctx_home(ctx, &h, e) < 0)
+	if (op_ctx_look(ctx, &h, e) < 0)
 		return -1;
 	if (rq->txn) {
 		if (op_ctx_txn(ctx, rq->txn, &t, e) < 0)

@@ -40,7 +40,7 @@ int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e
 	struct home *h;
 	int r;
 
-	if (op_ctx_home(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
 	res->dry_run = rq->dry_run;
 	r = rq->dry_run ? preview(&t.rec, &res->totals, e) : txn_rollback(h, &t, e);

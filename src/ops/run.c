@@ -308,7 +308,7 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	    sandbox_env_check(rq->env, e) < 0)
 		return -1;
 	if (resolve_workspace(ctx, rq->workspace, &workspace, e) < 0 ||
-	    op_ctx_home(ctx, &h, e) < 0 || make_wish(ctx, rq, &w, e) < 0)
+	    op_ctx_look(ctx, &h, e) < 0 || make_wish(ctx, rq, &w, e) < 0)
 		goto out;
 	vr.workspace = workspace;
 	vr.cwd = w.cwd;

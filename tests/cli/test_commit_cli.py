@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import time
 
@@ -213,9 +214,9 @@ def test_conflict(stet, conflicts, digest):
     assert r.out == ""
     assert lines[0] == "stet: 3 paths have changed on the host since t1 began; " \
         "nothing was committed"
-    assert lines[1:4] == ["  both  changed here, changed on the host",
-                          "  gone  deleted here, changed on the host",
-                          "  text  changed here, changed on the host"]
+    assert lines[1:4] == ["  both  changed in t1, changed on the host",
+                          "  gone  deleted in t1, changed on the host",
+                          "  text  changed in t1, changed on the host"]
     assert [re.split(r": +", line) for line in lines[4:]] == [
         ["look", "stet diff t1 --conflicts"],
         ["the transaction wins", "stet commit t1 --ours both --ours gone --ours ./text"],
@@ -240,9 +241,9 @@ def test_conflict_as_json(stet, conflicts):
     assert set(o) == {"schema", "error"} and o["error"]["kind"] == "conflict"
     assert set(o["error"]) == {"kind", "message", "hint", "errno", "conflicts"}
     assert [(os.path.basename(c["path"]), c["what"]) for c in o["error"]["conflicts"]] == [
-        ("both", "changed here, changed on the host"),
-        ("gone", "deleted here, changed on the host"),
-        ("text", "changed here, changed on the host")]
+        ("both", "changed in t1, changed on the host"),
+        ("gone", "deleted in t1, changed on the host"),
+        ("text", "changed in t1, changed on the host")]
 
 
 def test_conflict_decided(stet, conflicts):
@@ -267,8 +268,8 @@ def test_merge_refuses_what_overlaps(stet, conflicts):
 def test_conflicts_side_by_side(stet, conflicts):
     r = stet("diff", "--conflicts", cwd=conflicts).ok()
     assert [line for line in r.out.splitlines() if line.startswith("# ")] == [
-        "# both: changed here, changed on the host", "# gone: deleted here, changed on the host",
-        "# text: changed here, changed on the host"]
+        "# both: changed in t1, changed on the host", "# gone: deleted in t1, changed on the host",
+        "# text: changed in t1, changed on the host"]
     both = r.out.split("# both")[1].split("# gone")[0]
     assert both.count("--- base/both\n+++ host/both\n@@") == 1
     assert both.count("--- base/both\n+++ transaction/both\n@@") == 1
@@ -278,7 +279,7 @@ def test_conflicts_side_by_side(stet, conflicts):
     assert "-h\n" in r.out and "both" not in r.out
     changes = stet("diff", "--conflicts", "--json", cwd=conflicts).ok().json()["changes"]
     assert [os.path.basename(c["path"]) for c in changes] == ["both", "gone", "text"]
-    assert changes[0]["conflict"] == "changed here, changed on the host"
+    assert changes[0]["conflict"] == "changed in t1, changed on the host"
     assert "+++ transaction/both" in changes[0]["sides"]
     stet("commit", "--ours", ".", cwd=conflicts).ok()
     stet("undo", cwd=conflicts).ok()
@@ -514,7 +515,7 @@ def test_run_whose_commit_conflicts(stet, work):
         f.write("\n")
     err = p.communicate(timeout=60)[1].decode()
     assert p.returncode == 125, err
-    assert "  f  changed here, changed on the host\n" in err
+    assert "  f  changed in t1, changed on the host\n" in err
     assert (work / "f").read_text() == "host\n" and state(stet) == "pending"
 
 
@@ -533,7 +534,7 @@ def test_question_with_conflict(stet, work):
     c.expect(QUESTION)
     (work / "f").write_text("host\n")
     c.sendline("c")
-    c.expect("f  changed here, changed on the host")
+    c.expect("f  changed in t1, changed on the host")
     c.expect("stet commit t1 --ours f")
     c.expect(QUESTION)
     c.sendline("k")
@@ -574,18 +575,76 @@ def test_log(stet, pending):
     assert ops(stet, "t1") == ops(stet)[1:]
 
 
+def interrupt(stet, state="committing"):
+    """Makes the journal say that the last operation did not end."""
+    db = sqlite3.connect(os.path.join(stet.state, "journal.db"))
+    with db:
+        db.execute("UPDATE op SET state = 'applying' WHERE id = (SELECT max(id) FROM op)")
+        db.execute("UPDATE txn SET state = ?", (state,))
+    db.close()
+
+
+def plans(stet):
+    return [os.path.join(d, f) for d, _, found in os.walk(os.path.join(stet.state, "tx"))
+            for f in found if f.startswith("plan-")]
+
+
+def spoil(path):
+    with open(path, "r+b") as f:
+        f.seek(40)
+        f.write(b"\xff" * 8)
+
+
+@pytest.mark.parametrize("words", [["list"], ["status", "t1"], ["log"], ["check"],
+                                   ["prune", "--dry-run"], ["forget", "--dry-run"]], ids=" ".join)
+def test_every_verb_recovers_first(stet, pending, words):
+    stet("commit", cwd=pending).ok()
+    interrupt(stet)
+    assert "unfinished" not in stet(*words, cwd=pending).ok().out
+    assert state(stet) == "committed"
+    assert stet("recover").ok().out == "nothing to recover\n"
+
+
+def test_recover(stet, pending):
+    stet("commit", cwd=pending).ok()
+    interrupt(stet)
+    assert stet("recover").ok().out == "recovered 1 operation; see: stet log\n"
+    assert state(stet) == "committed" and names(pending) == ["a", "d/e/f", "new"]
+    stet("undo", cwd=pending).ok()
+    interrupt(stet, "undoing")
+    stet.run("true", cwd=pending).ok()
+    assert state(stet) == "pending"
+    assert names(pending) == ["a", "src/0.c", "src/1.c", "src/2.c"]
+
+
+def test_what_cannot_be_recovered_is_shown(stet, pending):
+    """Looking works still, and working elsewhere; changing the host is refused."""
+    stet("commit", cwd=pending).ok()
+    spoil(plans(stet)[0])
+    interrupt(stet)
+    assert stet.transactions()[0]["state"] == "unfinished"
+    out = stet("status", "t1").ok().out.splitlines()
+    assert out[0] == "t1 unfinished" and out[-1] == "go on with it: stet recover"
+    assert "commit (unfinished)" in stet("log").ok().out
+    stet("check").ok(7)
+    stet("recover").ok(7)
+    stet.sh("touch z", cwd=pending).ok()
+    stet("prune").ok()
+    for words in (["commit", "t2"], ["undo"], ["redo"], ["commit", "t1"]):
+        r = stet(*words, cwd=pending).ok(7)
+        assert r.err.startswith("stet: what a crash left unfinished: "), r.err
+    for words in (["rollback", "t1"], ["diff", "t1"], ["forget", "t1"]):
+        assert "t1 is unfinished" in stet(*words, cwd=pending).ok(4).err
+    stet("rollback", "t2").ok()
+
+
 def test_recover_and_check(stet, pending):
     stet("commit", cwd=pending).ok()
     assert stet("recover").ok().out == "nothing to recover\n"
     assert stet("recover", "--json").ok().json() == {"schema": 1, "operations": 0}
     assert stet("check").ok().out == "checked 1 transaction: all well\n"
     assert stet("check", "--json").ok().json() == {"schema": 1, "transactions": 1, "wrong": []}
-    store = os.path.join(stet.state, "tx")
-    lost = next(os.path.join(d, f) for d, _, files in os.walk(store) for f in files
-                if f.startswith("plan-"))
-    with open(lost, "r+b") as f:
-        f.seek(40)
-        f.write(b"\xff" * 8)
+    spoil(plans(stet)[0])
     r = stet("check").ok(7)
     assert r.out.splitlines()[0].startswith("t1: ")
     assert r.out.splitlines()[-1] == "checked 1 transaction: 1 thing wrong"
