@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
 extern char **environ;
 
+/* A page of the journal's index could not be written: the disk is full. */
+_Noreturn static void on_sigbus(int sig)
+{
+	static const char msg[] =
+		"stet: no space left for the journal; free some, then stet prune\n";
+
+	(void)sig;
+	if (write(STDERR_FILENO, msg, sizeof(msg) - 1) < 0)
+		_exit(125);
+	_exit(125);
+}
+
 int main(int argc, char **argv)
 {
 	int fd;
+
+	signal(SIGBUS, on_sigbus);
 
 	/*
 	 * With a standard descriptor closed, the next file we open would take its place, and

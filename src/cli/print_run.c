@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
@@ -31,7 +33,25 @@ static void headline(struct buf *b, const struct run_res *res)
 	show_duration(b, res->run.run_us);
 	if (res->run.reason == RUN_TIMEOUT)
 		buf_adds(b, "; time limit reached");
+	else if (res->run.reason == RUN_SIGNAL)
+		buf_addf(b, "; ended by signal %d (%s)", res->run.signal,
+			 strsignal(res->run.signal));
+	else if (res->run.status && !res->run.exec_errno)
+		buf_addf(b, "; exit status %d", res->run.status);
 	buf_addc(b, '\n');
+}
+
+/* In the words of a shell. */
+static void not_executed(struct buf *b, const struct run_res *res)
+{
+	const char *name = res->rec.argv[0];
+	int err = res->run.exec_errno;
+
+	buf_adds(b, "stet: ");
+	text_quote(b, name, strlen(name));
+	buf_addf(b, ": %s\n",
+		 err == ENOENT && !strchr(name, '/') ? "command not found"
+						     : strerror(err));
 }
 
 static void summary(struct buf *b, const struct cli *c, const struct run_res *res)
@@ -125,6 +145,8 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (res->run.lost_errno)
 		buf_addf(&b, "stet: output of the command was lost: %s\n",
 			 strerror(res->run.lost_errno));
+	if (res->run.exec_errno)
+		not_executed(&b, res);
 	if (!rq->quiet)
 		summary(&b, c, res);
 	show_flush(c, &b);

@@ -207,6 +207,15 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 }
 
 /* Records the end, and does with the transaction what the options or its emptiness ask. */
+/* It may have changed the host where nothing is captured: that must stay on record. */
+static bool wrote_through(const struct txn_record *r)
+{
+	for (size_t i = 0; i < r->neffects; i++)
+		if (strcmp(r->effects[i].kind, "write-through") == 0)
+			return true;
+	return false;
+}
+
 static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 		  const struct run_req *rq, struct run_res *res, struct err *e)
 {
@@ -215,7 +224,8 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 	int action = ok ? rq->on_success : rq->on_failure;
 
 	res->decided = action != RUN_ACTION_NONE;
-	if (!res->ntops && (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT)) {
+	if (!res->ntops && !wrote_through(&t->rec) &&
+	    (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT)) {
 		res->fate = RUN_DROPPED;
 		return txn_discard(h, t, res->run.status, reason, e);
 	}
@@ -349,6 +359,8 @@ static json_t *run_json(const void *result)
 	json_object_set_new(o, "changes", json_totals(&res->totals));
 	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
 	json_object_set_new(o, "run_us", json_integer(res->run.run_us));
+	if (res->run.exec_errno)
+		json_set_str(o, "not_executed", strerror(res->run.exec_errno));
 	if (res->run.lost_errno)
 		json_set_str(o, "output_lost", strerror(res->run.lost_errno));
 	if (res->fate == RUN_COMMITTED)
