@@ -105,6 +105,11 @@ const char *apply_why(const struct apply *a)
 	return a->why ? a->why : "";
 }
 
+void apply_began(struct apply *a, int64_t ns)
+{
+	a->began = ns;
+}
+
 void apply_since(struct apply *a, int64_t ns)
 {
 	a->since = ns;
@@ -186,8 +191,7 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
  * not go elsewhere itself. Where a user namespace cannot help, it is opened up, and
  * gets its right mode with the rest of its attributes at the end.
  */
-static int rename_in(int fromdir, const char *from, int todir, const char *to,
-		     unsigned flags)
+int apply_rename(int fromdir, const char *from, int todir, const char *to, unsigned flags)
 {
 	const int dirs[2] = { fromdir, todir };
 	struct stat st;
@@ -252,6 +256,15 @@ static int check_whole(struct apply *a, const struct plan_rec *r, const struct p
 		 : 0;
 }
 
+/* What nobody will ask for by its number, but nobody must lose either. */
+static int put_aside(const struct place *p)
+{
+	char name[sizeof(p->slot) + 2];
+
+	snprintf(name, sizeof(name), "%s~", p->slot);
+	return apply_rename(p->old, p->slot, p->old, name, 0);
+}
+
 /* --- replace --- */
 
 /*
@@ -272,8 +285,49 @@ static int take_lease(int dir, const char *name)
 	return TAKE_FD(fd);
 }
 
+/* XFS stamps a directory that is exchanged, as if its contents had changed. */
+static int unstamp(int dir, const char *name, const struct ident *was)
+{
+	struct ident now;
+	int x;
+
+	if (!S_ISDIR(was->mode))
+		return 0;
+	x = ident_at(dir, name, &now);
+	if (x == 0 && ident_is(&now, was) && now.mtime != was->mtime)
+		x = meta_set(dir, name, was, true);
+	return x;
+}
+
+/*
+ * Somebody was there in that very moment: his comes back. If he came once more, his newest
+ * is what must end up on the host; then he has overwritten ours.
+ */
+static int swap_back(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     const struct ident *ours, struct err *e)
+{
+	struct ident now;
+	int x;
+
+	x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
+	if (x == -ENOENT) /* he deleted what was there */
+		x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	x = ident_at(p->staged, p->sname, &now);
+	if (x == 0 && now.mode && !ident_is(&now, ours)) {
+		x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
+		if (x == 0)
+			x = apply_rename(p->staged, p->sname, p->old, p->slot,
+					 RENAME_NOREPLACE);
+	}
+	if (x == 0)
+		x = unstamp(p->staged, p->sname, ours);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
 static int exchange(struct apply *a, const struct plan_rec *r, const struct place *p,
-		    const struct ident *expected, struct err *e)
+		    const struct ident *expected, const struct ident *ours, struct err *e)
 {
 	AUTO_CLOSE int lease = -ENOLCK;
 	struct ident out;
@@ -286,21 +340,31 @@ static int exchange(struct apply *a, const struct plan_rec *r, const struct plac
 			return apply_conflict(
 				a, r, "is open for writing in another program", e);
 	}
-	x = rename_in(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
+	x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	x = ident_at(p->staged, p->sname, &out);
+	if (S_ISDIR(out.mode)) /* what it holds is looked at in the end */
+		out.mtime = expected->mtime;
 	lost = x == 0 && (!ident_same(&out, expected) ||
 			  (lease >= 0 && fcntl(lease, F_GETLEASE) != F_RDLCK));
-	if (x < 0 || lost) {
-		/* Somebody was there in that very moment: his comes back. */
-		if (rename_in(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE) < 0)
-			return apply_failed(a, r, x < 0 ? x : EBUSY, e);
-		return x < 0 ? apply_failed(a, r, x, e)
-			     : apply_conflict(a, r, "was changed while it was committed",
-					      e);
-	}
-	return 0;
+	if (lost)
+		return swap_back(a, r, p, ours, e) < 0
+			       ? -1
+			       : apply_conflict(a, r,
+						"was changed while it was committed", e);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/* After an exchange, and again if a crash came between: directories keep their mtime. */
+static int settle(struct apply *a, const struct plan_rec *r, const struct place *p,
+		  const struct ident *on_host, const struct ident *staged, struct err *e)
+{
+	int x = unstamp(p->host, p->name, on_host);
+
+	if (x == 0 && p->staged >= 0)
+		x = unstamp(p->staged, p->sname, staged);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
 static int park(struct apply *a, const struct plan_rec *r, const struct place *p,
@@ -313,7 +377,7 @@ static int park(struct apply *a, const struct plan_rec *r, const struct place *p
 		return 0;
 	x = ident_at(p->staged, p->sname, &id);
 	if (x == 0 && ident_is(&id, &r->before))
-		x = rename_in(p->staged, p->sname, p->old, p->slot, RENAME_NOREPLACE);
+		x = apply_rename(p->staged, p->sname, p->old, p->slot, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -334,9 +398,11 @@ static int replace_forward(struct apply *a, const struct plan_rec *r, struct err
 					      now.mode ? "was changed on the host"
 						       : "was deleted on the host",
 					      e);
-		if (exchange(a, r, &p, &r->before, e) < 0)
+		if (exchange(a, r, &p, &r->before, &r->after, e) < 0)
 			return -1;
 	}
+	if (settle(a, r, &p, &r->after, &r->before, e) < 0)
+		return -1;
 	return park(a, r, &p, e);
 }
 
@@ -355,12 +421,13 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		/* Back into the upper first: then it is the plain case. */
 		x = ident_at(p.old, p.slot, &kept);
 		if (x == 0 && kept.mode && !ident_is(&now, &r->before))
-			x = rename_in(p.old, p.slot, p.staged, p.sname, RENAME_NOREPLACE);
+			x = apply_rename(p.old, p.slot, p.staged, p.sname,
+					 RENAME_NOREPLACE);
 		if (x < 0 && x != -EEXIST)
 			return apply_failed(a, r, x, e);
 	}
 	if (ident_is(&now, &r->before))
-		return 0;
+		return settle(a, r, &p, &r->before, &r->after, e);
 	x = ident_at(p.staged, p.sname, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
@@ -370,12 +437,13 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
 	if (!now.mode) { /* deleted since, and the user wants it back */
-		x = rename_in(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
+		x = apply_rename(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	if (check_whole(a, r, &p, &now, e) < 0)
 		return -1;
-	if (exchange(a, r, &p, &now, e) < 0)
+	if (exchange(a, r, &p, &now, &r->before, e) < 0 ||
+	    settle(a, r, &p, &r->before, &r->after, e) < 0)
 		return -1;
 	if (r->flags & PLAN_OPAQUE) {
 		x = meta_set_opaque(p.staged, p.sname, true);
@@ -395,7 +463,7 @@ static int create_forward(struct apply *a, const struct plan_rec *r, struct err 
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	x = rename_in(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
+	x = apply_rename(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 	if (x == 0)
 		return 0;
 	if (x != -EEXIST && x != -ENOENT)
@@ -429,7 +497,7 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 				      e);
 	if (check_whole(a, r, &p, &now, e) < 0)
 		return -1;
-	x = rename_in(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
+	x = apply_rename(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
 	if (x == 0 && r->flags & PLAN_OPAQUE)
 		x = meta_set_opaque(p.staged, p.sname, true);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
@@ -439,6 +507,7 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 
 static int delete_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
+	AUTO_CLOSE int lease = -ENOLCK;
 	struct place p;
 	struct ident now, moved;
 	int x;
@@ -455,13 +524,22 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 			return 0; /* done, and made anew by somebody since */
 		return apply_conflict(a, r, "was changed on the host", e);
 	}
-	x = rename_in(p.host, p.name, p.old, p.slot, RENAME_NOREPLACE);
+	if (S_ISREG(now.mode) && !(r->flags & PLAN_FORCE)) {
+		lease = take_lease(p.host, p.name);
+		if (lease == -EAGAIN)
+			return apply_conflict(
+				a, r, "is open for writing in another program", e);
+	}
+	x = apply_rename(p.host, p.name, p.old, p.slot, RENAME_NOREPLACE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	x = ident_at(p.old, p.slot, &moved);
-	if (x == 0 && ident_same(&moved, &r->before))
+	if (x == 0 && ident_same(&moved, &r->before) &&
+	    (lease < 0 || fcntl(lease, F_GETLEASE) == F_RDLCK))
 		return 0;
-	x = rename_in(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	if (x == -EEXIST) /* he was faster, and his newest is there */
+		x = put_aside(&p);
 	return x < 0 ? apply_failed(a, r, x, e)
 		     : apply_conflict(a, r, "was changed while committing", e);
 }
@@ -479,7 +557,7 @@ static int delete_backward(struct apply *a, const struct plan_rec *r, struct err
 		return apply_failed(a, r, x, e);
 	if (!kept.mode)
 		return 0;
-	x = rename_in(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -EEXIST)
 		return apply_conflict(a, r, "was made anew on the host after the commit",
 				      e);
@@ -522,67 +600,6 @@ static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
 			return apply_failed(a, r, x, e);
 	}
 	x = meta_set(p.host, p.name, to, a->layers[r->layer].lax_owner);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-/* --- another name --- */
-
-/* What came there as a copy, with its directory, makes room and is kept. */
-static int link_forward(struct apply *a, const struct plan_rec *r, const struct place *p,
-			const struct ident *now, const struct ident *target, int dir,
-			const char *base, struct err *e)
-{
-	int x = 0;
-
-	if (ident_is(now, target))
-		return 0;
-	if (ident_is(now, &r->after))
-		x = rename_in(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
-	else if (now->mode)
-		return apply_conflict(a, r, "was made on the host meanwhile", e);
-	if (x == 0)
-		x = FAULT_POINT("apply.link");
-	if (x == 0 && linkat(dir, base, p->host, p->name, 0) < 0)
-		x = -errno;
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-static int link_step(struct apply *a, const struct plan_rec *r, bool forward,
-		     struct err *e)
-{
-	int root = r->layer < a->n ? a->roots[r->layer].host : -1;
-	AUTO_CLOSE int dir = -1;
-	struct ident now, target;
-	const char *base;
-	struct place p;
-	int x;
-
-	if (apply_at(a, r, &p, e) < 0)
-		return -1;
-	dir = fs_open_parent(root, r->link, &base);
-	if (dir < 0)
-		return apply_failed(a, r, dir, e);
-	x = ident_at(p.host, p.name, &now);
-	if (x == 0)
-		x = ident_at(dir, base, &target);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	if (forward)
-		return link_forward(a, r, &p, &now, &target, dir, base, e);
-	if (ident_is(&now, &target)) {
-		if (FAULT_AT("apply.unlink") || unlinkat(p.host, p.name, 0) < 0)
-			return apply_failed(a, r, errno, e);
-		now.mode = 0;
-	}
-	if (now.mode)
-		return ident_is(&now, &r->after)
-			       ? 0
-			       : apply_conflict(
-					 a, r, "was changed on the host after the commit",
-					 e);
-	x = ident_at(p.old, p.slot, &now);
-	if (x == 0 && now.mode)
-		x = rename_in(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -681,14 +698,30 @@ int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 	case PLAN_BASE:
 		return 0;
 	case PLAN_LINK:
-		return link_step(a, r, true, e);
+		return apply_link(a, r, true, e);
 	}
 	return err_set(e, ERR_CORRUPT, "a change list holds an unknown step");
 }
 
+/* A step in a directory that another step was to make, and did not: nothing to take back. */
+static bool was_never(struct apply *a, const struct plan_rec *r)
+{
+	struct ident id;
+	struct place p;
+	struct err e;
+
+	if (r->kind != PLAN_CREATE && r->kind != PLAN_LINK && r->kind != PLAN_MKDIR)
+		return false;
+	if (apply_at(a, r, &p, &e) == 0 || e.kind != ERR_CONFLICT)
+		return false;
+	return r->kind != PLAN_CREATE ||
+	       (p.staged >= 0 && ident_at(p.staged, p.sname, &id) == 0 &&
+		ident_is(&id, &r->after));
+}
+
 int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
-	if (FAULT_SKIP("apply.backward"))
+	if (FAULT_SKIP("apply.backward") || was_never(a, r))
 		return 0;
 	switch (r->kind) {
 	case PLAN_REPLACE:
@@ -706,9 +739,30 @@ int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 	case PLAN_BASE:
 		return 0;
 	case PLAN_LINK:
-		return link_step(a, r, false, e);
+		return apply_link(a, r, false, e);
 	}
 	return err_set(e, ERR_CORRUPT, "a change list holds an unknown step");
+}
+
+int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	struct ident id = { 0 };
+	int x = 0;
+
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE)
+		return 0;
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	if (r->kind == PLAN_REPLACE && p.staged >= 0)
+		x = ident_at(p.staged, p.sname, &id);
+	if (x == 0 && ident_is(&id, &r->before))
+		x = apply_rename(p.staged, p.sname, p.old, p.slot, RENAME_NOREPLACE);
+	if (x == 0 && p.old >= 0)
+		x = ident_at(p.old, p.slot, &id);
+	if (x == 0 && id.mode)
+		x = put_aside(&p);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
 bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
@@ -724,24 +778,36 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 		ident_at(p.old, p.slot, &id);
 	else if (p.staged >= 0)
 		ident_at(p.staged, p.sname, &id);
+	/* Or back at its place, if only this step was undone. */
+	if (!ident_is(&id, &r->before) && p.host >= 0)
+		ident_at(p.host, p.name, &id);
 	return ident_is(&id, &r->before);
 }
 
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 {
+	bool in_old = r->kind == PLAN_DELETE || r->flags & PLAN_PARK;
 	struct place p;
 	struct ident out;
+	const char *name;
+	int dir, x;
 
-	if (r->kind != PLAN_REPLACE || r->flags & (PLAN_FORCE | PLAN_IS_DIR) ||
-	    !S_ISREG(r->before.mode))
+	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || r->flags & PLAN_FORCE)
+		return 0;
+	if (!S_ISREG(r->before.mode) && !S_ISDIR(r->before.mode))
 		return 0;
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	if (r->flags & PLAN_PARK)
-		ident_at(p.old, p.slot, &out);
-	else
-		ident_at(p.staged, p.sname, &out);
-	return ident_same(&out, &r->before)
-		       ? 0
-		       : apply_conflict(a, r, "was written to while it was committed", e);
+	dir = in_old ? p.old : p.staged;
+	name = in_old ? p.slot : p.sname;
+	x = ident_at(dir, name, &out);
+	if (x == 0 && !out.mode) /* it was gone before we came */
+		return 0;
+	if (x == 0 && !ident_same(&out, &r->before))
+		x = 1;
+	if (x == 0 && S_ISDIR(out.mode) && a->began)
+		x = has_newer(dir, name, a->began, 0);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return x ? apply_conflict(a, r, "was written to while it was committed", e) : 0;
 }

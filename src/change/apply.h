@@ -53,11 +53,22 @@ bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,
 bool apply_write(struct apply *a, uint32_t layer, const char *rel,
 		 const struct buf *text);
 
+/*
+ * A step that is to be taken back while the host has gone on from there already: his
+ * version stays, and what the step had taken away is kept apart in `old`, so that it is
+ * not taken for the transaction's own.
+ */
+int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e);
+
 /* Is what a done step took away still where an undo would look for it? */
 bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e);
 
 /* Of the last ERR_CONFLICT: what happened, without the path. */
 const char *apply_why(const struct apply *a);
+
+/* When the change list was begun, by the coarse clock: what lies in a directory that
+ * is taken away must not bear a later change. */
+void apply_began(struct apply *a, int64_t ns);
 
 /* For going backwards: a directory that was committed whole conflicts if anything in it has
  * changed at or after @ns (coarse clock). 0: not looked at. */
@@ -76,6 +87,12 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e);
  * as the user may: that of what it replaces, or of a setgid directory. Updates r->after.
  */
 int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e);
+
+/*
+ * Where upper and host are on different filesystems: puts a copy of the staged object on
+ * the host's, from where it can be exchanged. Sets PLAN_CROSS, r->after and r->serial.
+ */
+int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct err *e);
 
 /* Staging, before anything is promised: overlayfs' marks are taken off the staged object.
  * *objects counts what was touched. */

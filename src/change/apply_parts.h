@@ -16,6 +16,7 @@ struct apply {
 	struct roots *roots;
 	const char *why; /* of the last conflict; static text */
 	int64_t since;	 /* see apply_since() */
+	int64_t began;	 /* see apply_began() */
 	/* The directory of the last step: the next one is mostly in the same. */
 	struct buf dir;
 	uint32_t layer;
@@ -53,6 +54,13 @@ bool apply_is_here(const struct apply *a, const struct plan_rec *r);
 
 /* The directory beside the host's directory of the last apply_at(); made if @make. -errno. */
 int apply_beside(struct apply *a, const struct plan_rec *r, bool make);
+
+/* renameat2() that gets past directories without write permission. -errno. */
+int apply_rename(int fromdir, const char *from, int todir, const char *to,
+		 unsigned flags);
+
+/* A PLAN_LINK step, in either direction. */
+int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 
 /* Errors that name the path. */
 int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struct err *e);

@@ -138,7 +138,7 @@ static gid_t right_group(struct apply *a, const struct plan_rec *r, const struct
 
 	if (!a->layers[r->layer].lax_owner)
 		return (gid_t)-1;
-	if (r->before.mode)
+	if ((r->before.mode & S_IFMT) == (r->after.mode & S_IFMT))
 		return r->before.gid;
 	if (p->host >= 0 && fstat(p->host, &parent) == 0 && parent.st_mode & S_ISGID)
 		return parent.st_gid;

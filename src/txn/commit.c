@@ -77,7 +77,7 @@ static int begin_op(struct home *h, struct txn *t, const struct commit_wish *w,
 				    .changes = res->changes,
 				    .before = t->rec.state,
 				    .after = res->left ? TXN_FROZEN : TXN_COMMITTED,
-				    .begun_ns = operate_now(),
+				    .begun_ns = o->begun_ns,
 				    .message = w->message ? xstrdup(w->message) : NULL };
 	/* What was undone before is not what would be redone now. */
 	if (journal_op_stale(h->journal, t->rec.id, e) < 0 ||
@@ -147,6 +147,7 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	guard = operate_guard(h, true, e);
 	if (guard < 0 || operate_open(t, true, &o, e) < 0)
 		return -1;
+	o.begun_ns = operate_now();
 	r = draft_make(h, t, w, o.apply, o.layers, o.nlayers, o.dir, name, res, e);
 	if (r == 0)
 		r = refuse(w, t, res, e);

@@ -42,6 +42,9 @@ struct draft {
 	struct twins
 		anchors;    /* names whose host inode stays: others can be linked to it */
 	struct twins added; /* new names of inodes with several */
+	struct plan_rec *wholes; /* new directories */
+	size_t nwholes;
+	struct twins inner; /* the same in new directories, which are moved whole */
 	/* Directories, in the order met; their attributes come last, deepest first. */
 	struct draft_dir {
 		struct plan_rec rec;
@@ -351,11 +354,24 @@ static int touch_parent(struct draft *d, uint32_t layer, const char *rel, struct
 	return later_times(d, layer, parent, true, e);
 }
 
+/* Ids that the sandbox could not know, and modes that it made up for them, stay. */
+static void keep_unknown(const struct change *c, struct plan_rec *r)
+{
+	if (!(c->what & CHANGE_OWNER)) {
+		r->after.uid = r->before.uid;
+		r->after.gid = r->before.gid;
+	}
+	if (!(c->what & CHANGE_MODE))
+		r->after.mode = r->before.mode;
+}
+
 static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 		    struct err *e)
 {
 	if (c->what & CHANGE_XATTR && pack_xattrs(d, c, r, e) < 0)
 		return -1;
+	if (!(c->what & CHANGE_CONTENT))
+		keep_unknown(c, r);
 	if (S_ISDIR(r->after.mode)) { /* its times change with what lies in it */
 		later(d, c->rel, r, c->what || r->before.mtime != r->after.mtime);
 		return 0;
@@ -410,11 +426,19 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 	if (d->w->paths && need_parents(d, c, e) < 0)
 		return -1;
 	r->kind = r->before.mode ? PLAN_REPLACE : PLAN_CREATE;
-	if (S_ISREG(r->after.mode) && r->after.nlink > 1 && r->kind == PLAN_CREATE) {
+	if (!S_ISDIR(r->after.mode) && r->after.nlink > 1 && r->kind == PLAN_CREATE) {
 		twins_add(&d->added, r->layer, &r->after, c->rel);
 		return touch_parent(d, r->layer, c->rel, e);
 	}
-	return add(d, r, e);
+	if (!S_ISDIR(r->after.mode))
+		return add(d, r, e);
+	/* It moves when the links in it are in order. */
+	if ((d->nwholes & (d->nwholes - 1)) == 0)
+		d->wholes = xrealloc(d->wholes, (d->nwholes ? 2 * d->nwholes : 8) *
+							sizeof(*d->wholes));
+	d->wholes[d->nwholes] = *r;
+	d->wholes[d->nwholes++].rel = xstrdup(r->rel);
+	return touch_parent(d, r->layer, c->rel, e);
 }
 
 /* Is it part of something bigger that is moved as a whole? */
@@ -447,8 +471,8 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	}
 	if (draft_chosen(d->w->theirs, c->path))
 		return 0;
-	if (apply_look(d->a, r.layer, c->rel, &r.before, &r.after, e) < 0)
-		return -1;
+	ident_from(&c->before, &r.before);
+	ident_from(&c->after, &r.after);
 	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(r.after.mode)) {
 		if (r.after.nlink > 1)
 			twins_add(&d->anchors, r.layer, &r.after, c->rel);
@@ -470,8 +494,11 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 		r.flags |= PLAN_FORCE;
 	if (S_ISDIR(r.after.mode) || (c->kind == CHANGE_DELETE && S_ISDIR(r.before.mode)))
 		r.flags |= PLAN_IS_DIR;
-	if (part_of_whole(d, c))
+	if (part_of_whole(d, c)) {
+		if (r.after.mode && !S_ISDIR(r.after.mode) && r.after.nlink > 1)
+			twins_add(&d->inner, r.layer, &r.after, c->rel);
 		return 0;
+	}
 	if (c->kind == CHANGE_MODIFY)
 		return modified(d, c, &r, e);
 	if (c->kind == CHANGE_DELETE) {
@@ -500,6 +527,41 @@ static int add_twins(struct draft *d, struct err *e)
 	return 0;
 }
 
+/* In a new directory a name of a host inode that stays arrives as a copy: a link instead. */
+static int add_inner_twins(struct draft *d, struct err *e)
+{
+	for (size_t i = 0; i < d->inner.n; i++) {
+		const struct twin *t = &d->inner.v[i];
+		const struct twin *anchor = twins_find(&d->anchors, t->layer, t->ino);
+		AUTO_FREE char *dir = xstrdup(t->rel);
+		struct plan_rec r = { .kind = PLAN_LINK,
+				      .flags = PLAN_STAGED,
+				      .layer = t->layer,
+				      .rel = t->rel,
+				      .after = t->after };
+		struct plan_rec parent = { .layer = t->layer, .flags = PLAN_IS_DIR };
+		struct ident none;
+
+		if (!anchor)
+			continue;
+		r.link = anchor->rel;
+		*strrchr(dir, '/') = '\0';
+		if (add(d, &r, e) < 0 ||
+		    apply_look(d->a, t->layer, dir, &none, &parent.after, e) < 0)
+			return -1;
+		later(d, dir, &parent, true);
+	}
+	return 0;
+}
+
+static int add_wholes(struct draft *d, struct err *e)
+{
+	for (size_t i = 0; i < d->nwholes; i++)
+		if (add(d, &d->wholes[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 /* Deepest first: met before what lies in them, so backwards. */
 static int add_dirs(struct draft *d, struct err *e)
 {
@@ -516,9 +578,13 @@ static void draft_free(struct draft *d)
 		free((char *)(uintptr_t)d->dirs[i].rec.xbefore);
 	}
 	free(d->dirs);
+	for (size_t i = 0; i < d->nwholes; i++)
+		free((char *)(uintptr_t)d->wholes[i].rel);
+	free(d->wholes);
 	free(d->above);
 	twins_free(&d->anchors);
 	twins_free(&d->added);
+	twins_free(&d->inner);
 	buf_free(&d->made);
 	buf_free(&d->xb);
 	buf_free(&d->xa);
@@ -541,6 +607,10 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 	d.walked = true;
 	if (r == 0)
 		r = add_twins(&d, e);
+	if (r == 0)
+		r = add_inner_twins(&d, e);
+	if (r == 0)
+		r = add_wholes(&d, e);
 	if (r == 0)
 		r = add_dirs(&d, e);
 	if (d.plan && (r < 0 || res->conflicts.n || w->dry_run)) {

@@ -118,9 +118,20 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		if (id.mode)
 			tell(rd->k, r->layer, r->rel, &id, NULL);
 		break;
+	case PLAN_DIR:
+		if (!r->before.mode)
+			break;
+		if (r->flags & PLAN_TIMES) {
+			id = r->before;
+			id.mtime = rd->undone ? r->before.mtime : r->after.mtime;
+		}
+		id.dev = r->before.dev;
+		id.ino = r->before.ino;
+		id.btime = r->before.btime;
+		tell(rd->k, r->layer, r->rel, &id, NULL);
+		break;
 	case PLAN_LINK:
 	case PLAN_MKDIR:
-	case PLAN_DIR:
 		break;
 	}
 	return 0;

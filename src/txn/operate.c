@@ -150,11 +150,22 @@ static int step_done(struct operation *o, const struct plan_rec *r, int x)
 	return x;
 }
 
+/*
+ * On the way back a conflict stops nothing: somebody has changed what we had put there, and
+ * his version stays. Anything else would leave the tree between old and new.
+ */
+static int settle(struct operation *o, const struct plan_rec *r, int x, struct err *e)
+{
+	if (x < 0 && o->reversing && e->kind == ERR_CONFLICT)
+		x = apply_leave(o->apply, r, e);
+	return step_done(o, r, x);
+}
+
 static int forward(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct operation *o = arg;
 
-	return step_done(o, r, apply_forward(o->apply, r, e));
+	return settle(o, r, apply_forward(o->apply, r, e), e);
 }
 
 /* Directories' attributes wait until everything is back in them. */
@@ -162,14 +173,14 @@ static int backward(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct operation *o = arg;
 
-	return r->kind == PLAN_DIR ? 0 : step_done(o, r, apply_backward(o->apply, r, e));
+	return r->kind == PLAN_DIR ? 0 : settle(o, r, apply_backward(o->apply, r, e), e);
 }
 
 static int backward_dirs(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct operation *o = arg;
 
-	return r->kind == PLAN_DIR ? step_done(o, r, apply_backward(o->apply, r, e)) : 0;
+	return r->kind == PLAN_DIR ? settle(o, r, apply_backward(o->apply, r, e), e) : 0;
 }
 
 static int verify(void *arg, const struct plan_rec *r, struct err *e)
@@ -183,6 +194,8 @@ static int run(struct operation *o, bool backwards, bool reversing, struct err *
 {
 	int r;
 
+	o->reversing = reversing;
+	apply_began(o->apply, o->op.begun_ns);
 	if (!backwards) {
 		r = plan_each(o->plan, false, forward, o, e);
 		if (r == 0 && !reversing)

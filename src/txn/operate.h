@@ -20,6 +20,8 @@ struct operation {
 	commit_progress *progress;
 	void *progress_arg;
 	uint64_t done;
+	int64_t begun_ns; /* when drafting began, by the coarse clock */
+	bool reversing;	  /* goes back to where it came from */
 };
 
 /* One commit at a time for each user. @wait: until the other is done; else ERR_STATE. fd, or

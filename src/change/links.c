@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "change/apply_parts.h"
+#include "sys/fs.h"
+
+/* Steps that give an object of the host's another name. */
+
+/* A copy in the staged directory makes room and is kept. */
+static int link_forward(struct apply *a, const struct plan_rec *r, const struct place *p,
+			const struct ident *now, const struct ident *target, int dir,
+			const char *base, struct err *e)
+{
+	bool staged = r->flags & PLAN_STAGED;
+	int to = staged ? p->up : p->host, x = 0;
+
+	if (ident_is(now, target))
+		return 0;
+	if (staged && ident_is(now, &r->after))
+		x = apply_rename(to, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	else if (now->mode)
+		return apply_conflict(a, r, "was made on the host meanwhile", e);
+	if (x == 0)
+		x = FAULT_POINT("apply.link");
+	if (x == 0 && linkat(dir, base, to, p->name, 0) < 0)
+		x = -errno;
+	if (x == -EXDEV && staged) /* the copy will have to do */
+		x = apply_rename(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+static int link_backward(struct apply *a, const struct plan_rec *r, const struct place *p,
+			 struct ident *now, const struct ident *target, struct err *e)
+{
+	int from = r->flags & PLAN_STAGED ? p->up : p->host, x;
+
+	if (ident_is(now, target)) {
+		if (FAULT_AT("apply.unlink") || unlinkat(from, p->name, 0) < 0)
+			return apply_failed(a, r, errno, e);
+		now->mode = 0;
+	}
+	if (now->mode)
+		return ident_is(now, &r->after)
+			       ? 0
+			       : apply_conflict(
+					 a, r, "was changed on the host after the commit",
+					 e);
+	if (!(r->flags & PLAN_STAGED))
+		return 0;
+	x = ident_at(p->old, p->slot, now);
+	if (x == 0 && now->mode)
+		x = apply_rename(p->old, p->slot, from, p->name, RENAME_NOREPLACE);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
+{
+	int root = r->layer < a->n ? a->roots[r->layer].host : -1;
+	bool staged = r->flags & PLAN_STAGED;
+	AUTO_CLOSE int dir = -1;
+	struct ident now, target;
+	const char *base;
+	struct place p;
+	int x;
+
+	/* The host need not have the directory yet, nor the upper any more. */
+	if (apply_at(a, r, &p, e) < 0 && !(staged && e->kind == ERR_CONFLICT))
+		return -1;
+	if (staged && p.up < 0)
+		return 0;
+	dir = fs_open_parent(root, r->link, &base);
+	if (dir < 0)
+		return apply_failed(a, r, dir, e);
+	x = ident_at(staged ? p.up : p.host, p.name, &now);
+	if (x == 0)
+		x = ident_at(dir, base, &target);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return forward ? link_forward(a, r, &p, &now, &target, dir, base, e)
+		       : link_backward(a, r, &p, &now, &target, e);
+}
