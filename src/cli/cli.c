@@ -13,6 +13,7 @@
 #include "cli/parse.h"
 #include "cli/term.h"
 #include "ops/diff.h"
+#include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/meta.h"
 #include "ops/run.h"
@@ -32,7 +33,7 @@ static const struct front {
 	{ &verb_commit, print_commit, explain_commit },
 	{ &verb_rollback, print_rollback, NULL },
 	{ &verb_undo, print_undo, explain_undo },
-	{ &verb_redo, print_redo, explain_undo },
+	{ &verb_redo, print_redo, explain_redo },
 	{ &verb_log, print_log, NULL },
 	{ &verb_forget, print_forget, NULL },
 	{ &verb_prune, print_prune, NULL },
@@ -248,6 +249,8 @@ int cli_main(int argc, char **argv, char *const *env)
 	int status;
 	size_t i;
 
+	if (argc > 1 && strcmp(argv[1], HOUSEKEEP_OPTION) == 0)
+		return housekeep_main(argc, argv);
 	op_ctx_init(&c.ctx, env);
 	v = argc > 1 ? verb_find(argv[1]) : NULL;
 	for (i = 0; argc > 1 && i < ARRAY_SIZE(spelt); i++)

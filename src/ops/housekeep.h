@@ -9,10 +9,13 @@
  * layers are written to the disk, history is trimmed to its budget, the journal's log is
  * folded in. In the background; whoever wants the transaction meanwhile waits for its
  * lock. @t may be NULL (nothing to note): then only if the journal says that it is due.
- * Of few @changes the base is noted before we return: then
- * whatever happens to the host from now on is told from what was.
- * Failing is no error: all of it can be done later or never.
+ * Of few @changes the base is noted before we return: then whatever happens to the host from
+ * now on is told from what was. Failing is no error: all of it can be done later or never.
  */
 void housekeep(struct home *h, struct txn *t, uint64_t changes);
+
+/* The background's side: `stet --housekeep STATE-DIR TRANSACTION LOCK NOTED`. */
+#define HOUSEKEEP_OPTION "--housekeep"
+int housekeep_main(int argc, char **argv);
 
 #endif

@@ -25,7 +25,7 @@ static void let_go(int keep)
 	setpriority(PRIO_PROCESS, 0, 19);
 }
 
-int detach_run(void (*fn)(void *arg), void *arg, int keep)
+int detach_exec(char *const argv[], int keep)
 {
 	pid_t pid = fork();
 
@@ -36,8 +36,10 @@ int detach_run(void (*fn)(void *arg), void *arg, int keep)
 		if (setsid() < 0 || fork() != 0)
 			_exit(0);
 		let_go(keep);
-		fn(arg);
-		_exit(0);
+		if (keep >= 0)
+			fcntl(keep, F_SETFD, 0);
+		execv("/proc/self/exe", argv);
+		_exit(1);
 	}
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

@@ -3,10 +3,11 @@
 #define STET_RUNNER_DETACH_H
 
 /*
- * Runs @fn in a process of its own that nobody waits for: with no terminal, no standard
- * streams, at the lowest priority. For tidying up after the user has his prompt back. It
- * inherits @keep (-1: none) and no other descriptor. 0, or -errno if it could not be started.
+ * Runs this program anew, with @argv, in a process that nobody waits for: no terminal, no
+ * standard streams, lowest priority. For tidying up after the user has his prompt back.
+ * It inherits descriptor @keep (-1: none) under its number, and no other. Anew, not as a mere
+ * fork: SQLite does not survive one. 0, or -errno if it could not be started.
  */
-int detach_run(void (*fn)(void *arg), void *arg, int keep);
+int detach_exec(char *const argv[], int keep);
 
 #endif
