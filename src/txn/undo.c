@@ -87,7 +87,48 @@ struct subset {
 	struct operation *o;
 	struct plan_writer *out;
 	uint64_t n;
+	struct buf dirs; /* that hold chosen paths: layer and path, one after the other */
 };
+
+static void dir_key(struct buf *key, uint32_t layer, const char *rel, size_t len)
+{
+	buf_reset(key);
+	buf_addf(key, "%c%u/", '\0', layer);
+	buf_add(key, rel, len);
+	buf_addc(key, '\0');
+}
+
+static void note_parent(struct subset *s, const struct plan_rec *r)
+{
+	const char *slash = strrchr(r->rel, '/');
+	AUTO_BUF struct buf key = BUF_INIT;
+
+	dir_key(&key, r->layer, slash ? r->rel : ".",
+		slash ? (size_t)(slash - r->rel) : 1);
+	if (!memmem(buf_str(&s->dirs), s->dirs.len, buf_str(&key), key.len))
+		buf_add(&s->dirs, buf_str(&key), key.len);
+}
+
+/* The directory of a chosen path stays as the commit left it, its mtime included. */
+static int keep_parent(struct subset *s, const struct plan_rec *r, struct err *e)
+{
+	AUTO_BUF struct buf key = BUF_INIT;
+	struct plan_rec copy = *r;
+
+	dir_key(&key, r->layer, r->rel, strlen(r->rel));
+	if (!r->before.mode ||
+	    !memmem(buf_str(&s->dirs), s->dirs.len, buf_str(&key), key.len))
+		return 0;
+	copy.before.mtime = r->after.mtime;
+	if (!(r->flags & PLAN_TIMES)) {
+		copy.before.mode = r->after.mode;
+		copy.before.uid = r->after.uid;
+		copy.before.gid = r->after.gid;
+	}
+	copy.flags &= ~(unsigned)PLAN_XATTR;
+	copy.nxbefore = copy.nxafter = 0;
+	return plan_add_as(s->out, &copy, r->serial, e);
+}
 
 static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 {
@@ -99,10 +140,11 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 
 	if ((s->w->paths && !draft_chosen(s->w->paths, path)) ||
 	    draft_chosen(s->w->theirs, path))
-		return 0;
+		return r->kind == PLAN_DIR ? keep_parent(s, r, e) : 0;
 	if (draft_chosen(s->w->ours, path))
 		copy.flags |= PLAN_FORCE;
 	s->n++;
+	note_parent(s, r);
 	/* Places in old/ go by the number that the step had in the commit. */
 	return plan_add_as(s->out, &copy, r->serial, e);
 }
@@ -129,6 +171,7 @@ static int choose(struct operation *o, const struct commit_wish *w, const char *
 	else
 		plan_abandon(s.out);
 	plan_close(p);
+	buf_free(&s.dirs);
 	return r;
 }
 
