@@ -89,7 +89,7 @@ static int do_end(struct home *h, struct txn *t, struct err *e)
 }
 
 static int do_operate(struct home *h, const struct site *s, struct txn *t, enum action a,
-		      struct err *e)
+		      struct result *r)
 {
 	static const char *const chosen[] = { "plain/modified", "plain/deleted",
 					      "new/file",	"plain/chm*",
@@ -100,6 +100,7 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 	const char *paths[ARRAY_SIZE(chosen)] = { 0 };
 	struct commit_wish w = { .accept_risky = true };
 	struct commit_result res = { 0 };
+	struct err *e = &r->e;
 	int x;
 
 	for (size_t i = 0; chosen[i]; i++)
@@ -114,6 +115,7 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 		x = txn_undo(h, t, 0, &w, &res, e);
 	else
 		x = txn_commit(h, t, &w, &res, e);
+	r->steps = res.changes;
 	if (x < 0 && res.conflicts.n)
 		err_hint(e, "%s: %s", res.conflicts.v[0].path, res.conflicts.v[0].what);
 	return x;
@@ -174,7 +176,7 @@ static int child(const struct site *s, enum action a, struct result *r)
 	case ACT_ROLLBACK:
 		return txn_rollback(&h, &t, &r->e);
 	default:
-		return do_operate(&h, s, &t, a, &r->e);
+		return do_operate(&h, s, &t, a, r);
 	}
 }
 

@@ -64,6 +64,7 @@ struct result {
 	struct err e;
 	int state; /* ACT_LOOK: of the transaction, -1: there is none */
 	unsigned recovered;
+	unsigned long steps; /* of a commit */
 	unsigned orphans;    /* ACT_LOOK */
 	char complaint[800]; /* ACT_LOOK: of txn_check() and txn_verify() */
 };
