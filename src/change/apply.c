@@ -510,7 +510,7 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	AUTO_CLOSE int lease = -ENOLCK;
 	struct place p;
 	struct ident now, moved;
-	int x;
+	int x, failed;
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
@@ -537,9 +537,12 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	if (x == 0 && ident_same(&moved, &r->before) &&
 	    (lease < 0 || fcntl(lease, F_GETLEASE) == F_RDLCK))
 		return 0;
+	failed = x; /* that we could not look is no conflict */
 	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -EEXIST) /* he was faster, and his newest is there */
 		x = put_aside(&p);
+	if (x == 0)
+		x = failed;
 	return x < 0 ? apply_failed(a, r, x, e)
 		     : apply_conflict(a, r, "was changed while committing", e);
 }
