@@ -22,13 +22,18 @@ void op_ctx_close(struct op_ctx *ctx)
 	ctx->cwd = NULL;
 }
 
-int op_ctx_open(struct op_ctx *ctx, struct home **h, struct err *e)
+int op_ctx_dir(struct op_ctx *ctx, struct home **h, struct err *e)
 {
-	if (!ctx->have_home && home_open(&ctx->home, e) < 0)
+	if (!ctx->have_home && home_find(&ctx->home, e) < 0)
 		return -1;
 	ctx->have_home = true;
 	*h = &ctx->home;
 	return 0;
+}
+
+int op_ctx_open(struct op_ctx *ctx, struct home **h, struct err *e)
+{
+	return op_ctx_dir(ctx, h, e) < 0 ? -1 : home_connect(*h, e);
 }
 
 int op_ctx_home(struct op_ctx *ctx, struct home **h, struct err *e)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -119,13 +120,26 @@ _Noreturn static void give_up(int sock, const char *what, int err)
 	_exit(1);
 }
 
-static void await_go(int sock)
+/* Returns what came with it. */
+static uint64_t await_go(int sock)
 {
 	struct ctl_msg m;
 	int fd;
 
 	if (ctl_recv(sock, &m, &fd, 0) != 1 || m.type != CTL_GO)
 		_exit(1);
+	return m.extra;
+}
+
+/* The transaction was recorded while we were being made: now its number is known. */
+static void name_txn(char *const *envp, uint64_t id)
+{
+	static const char var[] = "STET_TXN=t";
+
+	for (; id && *envp; envp++)
+		if (strncmp(*envp, var, sizeof(var) - 1) == 0)
+			snprintf(*envp + sizeof(var) - 1, 21, "%llu",
+				 (unsigned long long)id);
 }
 
 static void take_streams(const struct init *in, int sock)
@@ -211,7 +225,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	log_debug("in the second namespaces, filter installed");
 	ctl_send(sock, &m, listener, 0);
 	close(listener);
-	await_go(sock);
+	name_txn(spec->envp, await_go(sock));
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
 	execvp(spec->argv[0], spec->argv);
@@ -259,7 +273,7 @@ static int64_t elapsed_us(int64_t since_ns)
 static int start(struct init *in, struct err *e)
 {
 	AUTO_CLOSE int mine = -1, theirs = -1;
-	struct ctl_msg m;
+	struct ctl_msg m, go = { .type = CTL_GO };
 	int sock[2], fd;
 
 	if (ctl_pair(sock) < 0)
@@ -277,10 +291,12 @@ static int start(struct init *in, struct err *e)
 	if (shake_hands(in, mine, e) < 0)
 		return -1;
 	prctl(PR_SET_DUMPABLE, 0);
+	/* Our caller has something to do first, and so had we: whoever is later is waited for. */
 	m = (struct ctl_msg){ .type = CTL_STARTED,
 			      .value = (int32_t)elapsed_us(in->a->started_ns) };
 	ctl_send(FD_CTL, &m, -1, 0);
-	ctl_send_value(mine, CTL_GO, 0, 0);
+	go.extra = await_go(FD_CTL);
+	ctl_send(mine, &go, -1, 0);
 	/* End of file: the exec closed it. A message: the exec failed. */
 	if (ctl_recv(mine, &m, &fd, 0) == 1 && m.type == CTL_EXEC_FAILED)
 		ctl_send(FD_CTL, &m, -1, 0);

@@ -20,7 +20,14 @@ struct run_spec {
 	const char *cwd;
 	int64_t timeout_ms; /* 0: none */
 	bool want_tty;	    /* own pty if fds 0 and 1 are terminals */
-	int lock;	    /* descriptor that must not reach the inside; -1 if none */
+	/*
+	 * Called in our own process while the sandbox is being built beside it; the command
+	 * starts only when it has returned 0. *id then stands for the digits of STET_TXN in
+	 * envp (which must leave room for 20 of them). NULL: nothing to wait for.
+	 */
+	int (*ready)(void *arg, int64_t *id, struct err *e);
+	void *ready_arg;
+	int lock; /* descriptor that must not reach the inside; -1 if none */
 };
 
 enum run_reason { RUN_EXIT, RUN_SIGNAL, RUN_TIMEOUT, RUN_ERROR };
@@ -32,7 +39,7 @@ struct run_result {
 	int signal; /* RUN_SIGNAL */
 	int64_t setup_us, run_us; /* building the sandbox; the command itself */
 	uint64_t dir_renames;	  /* emulated */
-	int exec_errno; /* why the command could not be executed; 0: it was */
+	int exec_errno;		  /* why the command could not be executed; 0: it was */
 	int lost_errno; /* output that could not be written to our stdout or stderr */
 };
 

@@ -12,6 +12,7 @@ struct plan {
 	struct mountinfo mi;
 	struct view *v;
 	const char *private_dirs[4]; /* NULL-ended */
+	const char *last_near;	     /* where the last layer's store was looked for */
 };
 
 /* Appends a step (strings copied). The pointer is good until the next one is added. */

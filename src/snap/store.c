@@ -50,14 +50,14 @@ static int own_dir(const char *path)
 {
 	struct stat st;
 
-	if (FAULT_AT("store.mkdir"))
-		return -errno;
-	if (mkdir(path, 0700) == 0)
-		return 0;
-	if (errno != EEXIST)
-		return -errno;
-	if (lstat(path, &st) < 0)
-		return -errno;
+	if (lstat(path, &st) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		if (mkdir(path, 0700) == 0)
+			return 0;
+		if (errno != EEXIST || lstat(path, &st) < 0)
+			return -errno;
+	}
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
 		return -EPERM;
 	return access(path, W_OK | X_OK) < 0 ? -errno : 0;

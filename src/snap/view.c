@@ -87,9 +87,14 @@ int plan_layer(struct plan *p, enum layer_kind kind, const char *host, bool skel
 	struct view_layer l = { .kind = kind, .lax_owner = !v->root };
 	struct step *s;
 
-	if (store_for(&p->mi, p->rq->state_dir, near, &l.store, e) < 0)
+	/* Most layers share the store of the one before. */
+	if (p->last_near &&
+	    mountinfo_of(&p->mi, p->last_near) == mountinfo_of(&p->mi, near))
+		l.store = xstrdup(v->layers[v->nlayers - 1].store);
+	else if (store_for(&p->mi, p->rq->state_dir, near, &l.store, e) < 0)
 		return -1;
 	l.host = xstrdup(host);
+	p->last_near = kind == LAYER_SCRATCH ? p->rq->state_dir : l.host;
 	l.dir = earlier_dir(p->rq->resume, kind, host);
 	if ((v->nlayers & (v->nlayers - 1)) == 0)
 		v->layers = xrealloc(v->layers, (v->nlayers ? 2 * v->nlayers : 8) *

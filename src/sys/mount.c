@@ -22,6 +22,8 @@ int mount_clone(int dirfd, const char *path, bool recursive, uint64_t attrs)
 	fd = open_tree(dirfd, path, flags | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	if (!attrs)
+		return TAKE_FD(fd);
 	if (attrs & (MOUNT_ATTR_NOATIME | MOUNT_ATTR_STRICTATIME))
 		ma.attr_clr = MOUNT_ATTR__ATIME;
 	if (mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &ma,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,11 +19,11 @@
 #include "sys/mountinfo.h"
 #include "txn/parts.h"
 
-static int64_t coarse_now(void)
+static int64_t clock_now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+	clock_gettime(clock, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
@@ -140,23 +141,38 @@ static char **copy_argv(char *const argv[])
 	return v;
 }
 
-/*
- * One journal write: the data comes first, under a name nobody else can have, so a crash
- * before the write leaves only something that belongs to no row (invariant 4).
- */
-int txn_begin(struct home *h, struct view *v, const char *name, char *const argv[],
-	      const char *options, struct txn *t, struct err *e)
+static void remove_prepared(const struct view *v, const char *token, struct txn *t)
 {
-	AUTO_CLOSE int guard = home_guard(h, LOCK_SH);
+	for (size_t i = 0; i < v->nlayers; i++) {
+		AUTO_FREE char *dir = dir_in(v->layers[i].store, token);
+		struct txn_record part = { .dir = dir };
+
+		data_remove(&part, NULL);
+	}
+	if (t->rec.dir)
+		data_remove(&t->rec, NULL);
+	txn_close(t);
+}
+
+/*
+ * The data comes first, under a name nobody else can have; whoever would sweep up what no
+ * row knows waits for the guard.
+ */
+int txn_prepare(struct home *h, struct view *v, const char *name, char *const argv[],
+		const char *options, struct txn *t, struct err *e)
+{
 	struct txn_record *r = &t->rec;
 	char token[24];
 	uint64_t salt;
 
-	*t = (struct txn){ .lock = -1 };
-	if (guard < 0)
-		return err_sys(e, guard, "cannot lock %s", h->dir);
-	if (FAULT_AT("begin.random") || getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
-		return err_sys(e, errno, "no random numbers");
+	*t = (struct txn){ .lock = -1, .guard = home_guard(h, LOCK_SH) };
+	if (t->guard < 0)
+		return err_sys(e, t->guard, "cannot lock %s", h->dir);
+	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt)) {
+		err_sys(e, errno, "no random numbers");
+		txn_close(t);
+		return -1;
+	}
 	snprintf(token, sizeof(token), "%016llx", (unsigned long long)salt);
 	r->state = TXN_ACTIVE;
 	r->name = name ? xstrdup(name) : NULL;
@@ -164,33 +180,81 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 	r->argv = copy_argv(argv);
 	r->options = xstrdup(options);
 	r->exit_status = -1;
-	r->begin_ns = coarse_now();
-	if (make_data(h, v, token, t, e) == 0) {
-		record_layers(r, v);
-		record_effects(r, v);
-		record_hidden(r, v);
-		log_debug("layers made in %s", r->dir);
-		if (journal_txn_add(h->journal, r, JOURNAL_LAZY, e) == 0) {
-			log_debug("t%lld recorded", (long long)r->id);
-			return 0;
-		}
-		/* A log whose write failed may be found whole after a crash: then the row
-		 * is there, and must have its data. If not, prune sweeps it up. */
-		if (e->kind == ERR_SYSTEM) {
-			txn_close(t);
-			return -1;
-		}
-	} else {
-		record_layers(r, &(struct view){ 0 });
+	r->begin_ns = clock_now(CLOCK_REALTIME_COARSE);
+	t->came_ns = clock_now(CLOCK_REALTIME);
+	if (make_data(h, v, token, t, e) < 0) {
+		remove_prepared(v, token, t);
+		return -1;
 	}
-	for (size_t i = 0; i < v->nlayers; i++) {
-		AUTO_FREE char *dir = dir_in(v->layers[i].store, token);
-		struct txn_record part = { .dir = dir };
+	record_layers(r, v);
+	record_effects(r, v);
+	record_hidden(r, v);
+	log_debug("layers made in %s", r->dir);
+	return 0;
+}
 
-		data_remove(&part, NULL);
+/* One journal write. One that failed may have happened all the same: the data stays then, for
+ * a row without data is a lie, and data without a row is swept up. */
+/* Was nothing copied ahead, so that nothing of the host has been seen yet? */
+static bool saw_nothing(const struct txn_record *r)
+{
+	for (size_t i = 0; i < r->nlayers; i++) {
+		const struct layer_record *l = &r->layers[i];
+		AUTO_FREE char *up = xasprintf("%s/up", l->dir);
+		AUTO_CLOSEDIR DIR *d = l->kind == LAYER_OVERLAY ? opendir(up) : NULL;
+		struct dirent *de;
+
+		while (d && (de = readdir(d)))
+			if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+				return false;
 	}
-	if (r->dir)
-		data_remove(r, NULL);
+	return true;
+}
+
+/*
+ * What was written just before we were called may bear a time that the coarse clock has not
+ * reached yet: it would pass for changed since. The transaction begins when it has; its
+ * sandbox is being built meanwhile.
+ */
+static void begin_with_tick(struct txn *t)
+{
+	const struct timespec pause = { .tv_nsec = 200000 };
+	int64_t now;
+
+	if (!saw_nothing(&t->rec))
+		return;
+	while ((now = clock_now(CLOCK_REALTIME_COARSE)) <= t->came_ns)
+		nanosleep(&pause, NULL);
+	t->rec.begin_ns = now;
+}
+
+int txn_record(struct home *h, struct txn *t, struct err *e)
+{
+	int r;
+
+	begin_with_tick(t);
+	r = journal_txn_add(h->journal, &t->rec, JOURNAL_LAZY, e);
+	if (r < 0 && e->kind == ERR_USAGE)
+		data_remove(&t->rec, NULL);
+	cleanup_close(&t->guard);
+	t->guard = -1;
+	if (r == 0)
+		log_debug("t%lld recorded", (long long)t->rec.id);
+	return r;
+}
+
+void txn_abandon(struct txn *t)
+{
+	data_remove(&t->rec, NULL);
+}
+
+int txn_begin(struct home *h, struct view *v, const char *name, char *const argv[],
+	      const char *options, struct txn *t, struct err *e)
+{
+	if (txn_prepare(h, v, name, argv, options, t, e) < 0)
+		return -1;
+	if (txn_record(h, t, e) == 0)
+		return 0;
 	txn_close(t);
 	return -1;
 }

@@ -365,6 +365,37 @@ static void keep_unknown(const struct change *c, struct plan_rec *r)
 		r->after.mode = r->before.mode;
 }
 
+/*
+ * A directory of both sides whose attributes differ: which side has changed them? Its ctime
+ * moves with everything that is put into it, so the base must tell.
+ */
+static void judge_dir(struct draft *d, const struct change *c, struct plan_rec *r)
+{
+	bool mode = c->what & CHANGE_MODE, owner = c->what & CHANGE_OWNER;
+	bool both = c->what & CHANGE_XATTR;
+	struct ident base;
+
+	if (!(c->what & (CHANGE_MODE | CHANGE_OWNER | CHANGE_XATTR)) ||
+	    is_ours(d, c->path) || r->before.ctime < d->t->rec.begin_ns)
+		return;
+	if (!known_ident(d->known, r->layer, c->rel, &base)) {
+		conflict(d, c, "changed here, changed on the host");
+		return;
+	}
+	if (mode && r->after.mode == base.mode)
+		r->after.mode = r->before.mode;
+	else if (mode)
+		both = both || r->before.mode != base.mode;
+	if (owner && r->after.uid == base.uid && r->after.gid == base.gid) {
+		r->after.uid = r->before.uid;
+		r->after.gid = r->before.gid;
+	} else if (owner) {
+		both = both || r->before.uid != base.uid || r->before.gid != base.gid;
+	}
+	if (both)
+		conflict(d, c, "changed here, changed on the host");
+}
+
 static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 		    struct err *e)
 {
@@ -373,6 +404,7 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	if (!(c->what & CHANGE_CONTENT))
 		keep_unknown(c, r);
 	if (S_ISDIR(r->after.mode)) { /* its times change with what lies in it */
+		judge_dir(d, c, r);
 		later(d, c->rel, r, c->what || r->before.mtime != r->after.mtime);
 		return 0;
 	}
@@ -420,6 +452,25 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 	return 0;
 }
 
+/* May something strictly below @dir have been left to the host? By name alone. */
+static bool is_split(const struct draft *d, const char *dir)
+{
+	const char *const *t = d->w->theirs;
+
+	for (; t && *t; t++) {
+		size_t fixed = strcspn(*t, "*?[");
+		AUTO_FREE char *head = xstrndup(*t, fixed);
+
+		if (strlen(dir) < strlen(*t) && path_within(*t, dir))
+			return true;
+		/* A pattern: all that its fixed beginning leaves open. */
+		if ((*t)[fixed] && (strncmp(dir, head, fixed) == 0 ||
+				    strncmp(dir, head, strlen(dir)) == 0))
+			return true;
+	}
+	return false;
+}
+
 static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 		   struct err *e)
 {
@@ -432,6 +483,13 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 	}
 	if (!S_ISDIR(r->after.mode))
 		return add(d, r, e);
+	if (!r->before.mode && is_split(d, c->path)) {
+		r->kind = PLAN_MKDIR;
+		if (add(d, r, e) < 0)
+			return -1;
+		later(d, c->rel, r, true);
+		return 0;
+	}
 	/* It moves when the links in it are in order. */
 	if ((d->nwholes & (d->nwholes - 1)) == 0)
 		d->wholes = xrealloc(d->wholes, (d->nwholes ? 2 * d->nwholes : 8) *
@@ -445,16 +503,14 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 static bool part_of_whole(const struct draft *d, const struct change *c)
 {
 	AUTO_FREE char *path = NULL;
-	char *slash;
 
 	if (!c->implied)
 		return false;
-	if (!d->w->paths)
-		return true;
 	path = xstrdup(c->path);
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	return draft_chosen(d->w->paths, path);
+	*strrchr(path, '/') = '\0';
+	if (is_split(d, path))
+		return false;
+	return !d->w->paths || draft_chosen(d->w->paths, path);
 }
 
 static int on_change(void *arg, const struct change *c, struct err *e)
@@ -480,6 +536,10 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	}
 	if (c->was_hidden && c->kind == CHANGE_DELETE)
 		return 0;
+	/* Both sides have made the same of it: only the times differ, and the host's stay. */
+	if (c->kind == CHANGE_MODIFY && c->what == CHANGE_TIMES && !is_ours(d, c->path) &&
+	    host_changed(d, c, &r.before))
+		return 0;
 	if (!(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode))) {
 		uint64_t merged = d->res->merged;
 
@@ -501,6 +561,12 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	}
 	if (c->kind == CHANGE_MODIFY)
 		return modified(d, c, &r, e);
+	if (S_ISDIR(r.before.mode) && c->kind != CHANGE_MODIFY && is_split(d, c->path)) {
+		/* What stays keeps the directory around it. */
+		if (c->kind == CHANGE_TYPE)
+			conflict(d, c, "holds what the host is to keep");
+		return 0;
+	}
 	if (c->kind == CHANGE_DELETE) {
 		r.kind = PLAN_DELETE;
 		r.after = (struct ident){ 0 };

@@ -48,6 +48,9 @@ void txn_close(struct txn *t)
 {
 	cleanup_close(&t->lock);
 	t->lock = -1;
+	if (t->guard > 0)
+		close(t->guard);
+	t->guard = -1;
 	txn_record_free(&t->rec);
 	t->rec = (struct txn_record){ 0 };
 }
@@ -85,16 +88,12 @@ int txn_end(struct home *h, struct txn *t, int exit_status, const char *reason,
 int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reason,
 		struct err *e)
 {
-	int r;
-
 	if (txn_own(t, e) < 0)
 		return -1;
 	if (finish(h, t, TXN_PRUNED, exit_status, reason, e) < 0)
 		return -1;
-	r = data_remove(&t->rec, NULL);
-	return r < 0 ? err_sys(e, r, "cannot delete the data of t%lld",
-			       (long long)t->rec.id)
-		     : 0;
+	data_retire(&t->rec);
+	return 0;
 }
 
 int txn_rollback(struct home *h, struct txn *t, struct err *e)

@@ -71,7 +71,7 @@ static int check_dir(const char *dir, struct err *e)
 	return 0;
 }
 
-int home_open(struct home *h, struct err *e)
+int home_find(struct home *h, struct err *e)
 {
 	AUTO_FREE char *dir = wanted_dir();
 	int r;
@@ -94,20 +94,40 @@ int home_open(struct home *h, struct err *e)
 			return err_sys(e, errno, "state directory %s", dir);
 	}
 	log_debug("state in %s", h->dir);
-	if (check_dir(h->dir, e) < 0 || journal_open(h->dir, &h->journal, e) < 0) {
+	if (check_dir(h->dir, e) < 0) {
 		home_close(h);
 		return -1;
 	}
 	return 0;
 }
 
+int home_connect(struct home *h, struct err *e)
+{
+	return h->journal ? 0 : journal_open(h->dir, &h->journal, e);
+}
+
+int home_open(struct home *h, struct err *e)
+{
+	if (home_find(h, e) < 0)
+		return -1;
+	if (home_connect(h, e) == 0)
+		return 0;
+	home_close(h);
+	return -1;
+}
+
+/* On the store, not on the state directory: making a journal locks that. */
 int home_guard(const struct home *h, int how)
 {
-	AUTO_CLOSE int fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FREE char *store = xasprintf("%s/tx", h->dir);
+	AUTO_CLOSE int fd = -1;
 
+	if (mkdir(store, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (FAULT_AT("home.lock") || flock(fd, how) < 0)
+	while (flock(fd, how) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return TAKE_FD(fd);

@@ -207,6 +207,16 @@ enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
 	return KNOWN_OTHER;
 }
 
+bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)
+{
+	const struct entry *s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
+
+	if (!s || !s->key)
+		return false;
+	*out = s->id;
+	return true;
+}
+
 struct wanted {
 	uint32_t layer;
 	const char *rel;

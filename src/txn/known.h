@@ -32,6 +32,9 @@ enum known_verdict {
 enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
 			      const char *rel, const struct ident *host);
 
+/* The version known, whatever lies there now; false if there is none. */
+bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out);
+
 /* The base's content of a small text file, for merging; false if it was not kept. */
 bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf *out);
 

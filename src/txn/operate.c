@@ -132,7 +132,7 @@ static int sync_names(struct operation *o, struct err *e)
 	return plan_each(o->plan, false, sync_dirs, o, e);
 }
 
-static void note_where(struct operation *o, const struct plan_rec *r)
+void operate_note(struct operation *o, const struct plan_rec *r)
 {
 	const char *host = o->layers[r->layer].host;
 
@@ -144,7 +144,7 @@ static void note_where(struct operation *o, const struct plan_rec *r)
 static int step_done(struct operation *o, const struct plan_rec *r, int x)
 {
 	if (x < 0)
-		note_where(o, r);
+		operate_note(o, r);
 	else if (o->progress)
 		o->progress(o->progress_arg, ++o->done, plan_count(o->plan));
 	return x;

@@ -50,6 +50,9 @@ void operate_conflict(const struct txn *t, const struct operation *o,
 /* A name for a new change list. */
 int operate_plan_name(char name[32], struct err *e);
 
+/* Fills in where and why from the conflict that @r has just met. */
+void operate_note(struct operation *o, const struct plan_rec *r);
+
 int64_t operate_now(void);
 
 /* Makes sure that @t is pending and ours: FROZEN, locked, whole. */

@@ -11,13 +11,16 @@
 int lock_take(const char *dir, bool wait);
 
 /*
- * flock on the state directory, held while it is closed again: shared by those who make data
+ * flock on the store in the state directory, held until it is closed: shared by those who make data
  * that no row knows yet, exclusive for who deletes such data. fd or -errno.
  */
 int home_guard(const struct home *h, int how);
 
 /* Deletes the transaction's directories, all layers. -errno of the first failure. */
 int data_remove(const struct txn_record *r, uint64_t *bytes);
+
+/* Puts them aside instead, under a name that txn_clear() knows: deleting takes longer. */
+void data_retire(const struct txn_record *r);
 
 /* Counts what is in the stores and belongs to no row. */
 int txn_orphans(struct home *h, struct prune_result *r, struct err *e);

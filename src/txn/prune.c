@@ -91,6 +91,64 @@ int data_remove(const struct txn_record *r, uint64_t *bytes)
 	return first;
 }
 
+#define GONE ".gone"
+
+void data_retire(const struct txn_record *r)
+{
+	struct names dirs = { 0 };
+
+	data_dirs(r, &dirs);
+	for (size_t i = 0; i < dirs.n; i++) {
+		AUTO_FREE char *aside = xasprintf("%s" GONE, dirs.v[i]);
+
+		if (rename(dirs.v[i], aside) < 0)
+			remove_dir(dirs.v[i], NULL);
+	}
+	names_free(&dirs);
+}
+
+/* Is it a name that we give: sixteen hexadecimal digits, and @suffix? */
+static bool is_ours(const char *name, const char *suffix)
+{
+	return strspn(name, "0123456789abcdef") == 16 && strcmp(name + 16, suffix) == 0;
+}
+
+static void clear_store(const char *store)
+{
+	AUTO_CLOSEDIR DIR *d = opendir(store);
+	struct dirent *de;
+
+	while (d && (de = readdir(d)))
+		if (is_ours(de->d_name, GONE))
+			rmtree_at(dirfd(d), de->d_name, NULL);
+}
+
+/* The stores of the newest transactions: what was put aside lately is in one of them. */
+static int recent_store(void *arg, struct txn_record *r, struct err *e)
+{
+	struct names *stores = arg;
+	struct names dirs = { 0 };
+
+	(void)e;
+	if (r->dir)
+		data_dirs(r, &dirs);
+	for (size_t i = 0; i < dirs.n; i++)
+		names_add(stores, dirs.v[i], parent_len(dirs.v[i]));
+	names_free(&dirs);
+	return stores->n > 32;
+}
+
+void txn_clear(struct home *h)
+{
+	struct names stores = { 0 };
+	struct err e;
+
+	journal_txn_each(h->journal, recent_store, &stores, &e);
+	for (size_t i = 0; i < stores.n; i++)
+		clear_store(stores.v[i]);
+	names_free(&stores);
+}
+
 struct prune {
 	struct home *h;
 	int64_t only;
@@ -149,10 +207,7 @@ static int sweep(struct prune *p, const char *store, struct err *e)
 	while (d && (de = readdir(d))) {
 		AUTO_FREE char *dir = xasprintf("%s/%s", store, de->d_name);
 
-		/* Sixteen hexadecimal digits: the names we give, and no others. */
-		if (strlen(de->d_name) != 16 ||
-		    strspn(de->d_name, "0123456789abcdef") != 16 ||
-		    !names_add(&p->known, dir, strlen(dir)))
+		if (!is_ours(de->d_name, "") || !names_add(&p->known, dir, strlen(dir)))
 			continue;
 		lock = lock_take(dir, false);
 		if (lock == -EWOULDBLOCK)
@@ -195,6 +250,8 @@ int txn_prune(struct home *h, int64_t id, bool dry_run, struct prune_result *res
 
 	if (prune(&p, e) < 0)
 		return -1;
+	if (id <= 0 && !dry_run)
+		txn_clear(h);
 	return id <= 0 && !dry_run ? journal_checkpoint(h->journal, e) : 0;
 }
 

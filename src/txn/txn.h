@@ -27,11 +27,16 @@ struct home {
 };
 /* Creates the directory (0700) and the journal where they are missing. */
 int home_open(struct home *h, struct err *e);
+/* The same in two steps: the directory, then (if that is not done yet) the journal. */
+int home_find(struct home *h, struct err *e);
+int home_connect(struct home *h, struct err *e);
 void home_close(struct home *h);
 
 struct txn {
 	struct txn_record rec;
-	int lock; /* the flock, or -1 */
+	int lock;	 /* the flock, or -1 */
+	int guard;	 /* between txn_prepare() and txn_record(); else -1 */
+	int64_t came_ns; /* when it was prepared, by the fine clock */
 };
 void txn_close(struct txn *t); /* gives the lock up */
 
@@ -49,10 +54,20 @@ enum txn_look txn_look(const struct txn_record *r);
 const char *txn_look_name(enum txn_look l); /* "running", "interrupted", … */
 
 /*
- * Records a new transaction, makes its directories in the stores, takes its lock. On
- * failure nothing is left behind, unless it was the journal that failed: then
- * empty directories may be, for prune to sweep up. @v gets the layer directories filled in.
+ * Makes the directories of a new transaction in the stores and takes its lock; @v gets the
+ * layer directories filled in. On failure nothing is left behind. Needs no journal: what
+ * it makes is known to none until txn_record().
  */
+int txn_prepare(struct home *h, struct view *v, const char *name, char *const argv[],
+		const char *options, struct txn *t, struct err *e);
+
+/* Records it: from here on it exists. On failure what was prepared is gone. */
+int txn_record(struct home *h, struct txn *t, struct err *e);
+
+/* Takes back what was prepared and never recorded. */
+void txn_abandon(struct txn *t);
+
+/* Both. */
 int txn_begin(struct home *h, struct view *v, const char *name, char *const argv[],
 	      const char *options, struct txn *t, struct err *e);
 
@@ -62,8 +77,8 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
  */
 int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e);
 
-/* Ends and forgets a transaction that changed nothing (or never ran): ACTIVE -> PRUNED, its
- * data deleted at once. One journal write instead of three. */
+/* Ends and forgets a transaction that changed nothing (or never ran): ACTIVE -> PRUNED. Its data
+ * is put aside for txn_clear(). One journal write instead of three. */
 int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reason,
 		struct err *e);
 
@@ -101,6 +116,9 @@ int txn_prune(struct home *h, int64_t id, bool dry_run, struct prune_result *r,
 bool txn_on_disk(const struct txn_record *r);
 /* Writes them there (the whole filesystem: in the background) and notes it. */
 void txn_to_disk(const struct txn_record *r);
+
+/* Deletes what txn_discard() has put aside: in the background. */
+void txn_clear(struct home *h);
 
 /* Asserts the invariants above for one record; ERR_CORRUPT says which is broken. */
 int txn_check(const struct txn_record *r, struct err *e);

@@ -201,6 +201,37 @@ static int describe(const struct txn *t, const struct op_record *target, bool re
 	return 0;
 }
 
+struct foresight {
+	struct operation *o;
+	struct commit_result *res;
+	bool redo;
+};
+
+static int foresee(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct foresight *f = arg;
+
+	if (apply_check(f->o->apply, r, f->redo, e) == 0)
+		return 0;
+	if (e->kind != ERR_CONFLICT)
+		return -1;
+	operate_note(f->o, r);
+	path_notes_add(&f->res->conflicts, f->o->where, f->o->why);
+	f->o->where[0] = '\0';
+	return 0;
+}
+
+/* All conflicts at once, while nothing has been touched. */
+static int look_ahead(struct operation *o, bool redo, struct commit_result *res,
+		      struct err *e)
+{
+	struct foresight f = { o, res, redo };
+
+	if (plan_each(o->plan, false, foresee, &f, e) < 0)
+		return -1;
+	return res->conflicts.n ? err_set(e, ERR_CONFLICT, "the host has changed") : 0;
+}
+
 static int replay(struct home *h, struct txn *t, const struct op_record *target,
 		  bool redo, const struct commit_wish *w, struct commit_result *res,
 		  struct err *e)
@@ -221,6 +252,11 @@ static int replay(struct home *h, struct txn *t, const struct op_record *target,
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
 	if (r == 0)
 		o.op.changes = res->changes = plan_count(o.plan);
+	if (r == 0) {
+		r = look_ahead(&o, redo, res, e);
+		if (r < 0 && strcmp(o.op.plan, target->plan) != 0)
+			unlinkat(o.dir, o.op.plan, 0);
+	}
 	if (r == 0 && redo)
 		r = operate_sync_staged(&o, e);
 	if (r == 0)
