@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stopwatch and what is made of its readings."""
+import contextlib
 import os
 import shutil
 import signal
@@ -45,6 +46,25 @@ def timed(argv, cwd, env, log):
         raise Broken(f"{os.path.basename(argv[0])} ended with status "
                      f"{os.waitstatus_to_exitcode(status)}: {said[-1] if said else ''}")
     return end - begin
+
+
+def peak(argv, cwd, env, log):
+    """KiB that the command had at most. Not from wait4(): that counts the memory of whoever
+    spawned it, too."""
+    most = 0
+    with open(log, "wb") as f:
+        p = subprocess.Popen(resolve(argv, env), cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=f)
+    while p.poll() is None:
+        with contextlib.suppress(OSError), open(f"/proc/{p.pid}/status", encoding="ascii",
+                                                errors="replace") as f:
+            text = f.read()
+            if "VmHWM:" in text and f"Name:\t{os.path.basename(argv[0])}\n" in text:
+                most = max(most, int(text.partition("VmHWM:")[2].split()[0]))
+        time.sleep(0.001)
+    if p.returncode or not most:
+        raise Broken(f"{argv[0]} ended with status {p.returncode}, {most} KiB seen")
+    return most
 
 
 def quiet(argv, cwd, env, check=True):

@@ -22,6 +22,7 @@ class Place:
                                                f"{base}/scratch")
         self.trash, self.thrown = f"{base}/trash", 0
         self.btrfs = None
+        self.kind = None  # of filesystem, if it was made for this
         self.stet = f"{self.bin}/stet"
         for d in (self.bin, self.home, self.trees, self.scratch, self.trash):
             os.makedirs(d)
@@ -145,6 +146,7 @@ def place(stet, fs):
     with contextlib.ExitStack() as stack:
         who = stack.enter_context(user())
         p = Place(stack.enter_context(ground(who, fs)), stet)
+        p.kind = fs
         if who:
             stack.enter_context(no_leftovers())
             p.btrfs = stack.enter_context(btrfs(p))

@@ -80,7 +80,7 @@ def judge(bar, s):
         unit = " ×"
     else:
         low, mid, high = (x / 1e6 for x in quartiles(a))
-        unit = " ms"
+        unit = f" {bar.unit}"
     good = mid >= bar.limit if bar.sense == FASTER else mid <= bar.limit
     edge = high >= bar.limit if bar.sense == FASTER else low <= bar.limit
     return (f"{mid:.2f}{unit}", f"{low:.2f} – {high:.2f}",
@@ -117,7 +117,7 @@ def other_tables(done):
     for r, s in done:
         if "native" in s.ns:
             continue
-        out.append(table([r.title, "ms"], [[n, cell(s, n)] for n in [*s.ns, *s.missing]]))
+        out.append(table([r.title, getattr(r, "unit", "ms")], [[n, cell(s, n)] for n in [*s.ns, *s.missing]]))
     return ["## Other rows"] + out if out else []
 
 
@@ -126,7 +126,7 @@ def render(done, titles, machine, quick):
     for r, s in done:
         for bar in r.goals():
             figure, spread, verdict = judge(bar, s)
-            limit = f"{bar.sense} {bar.limit:g} {'×' if bar.b else 'ms'}"
+            limit = f"{bar.sense} {bar.limit:g} {'×' if bar.b else bar.unit}"
             bars.append([r.title, bar.what, limit, figure, spread, verdict])
     notes = [f"- {r.title}, {n}: {why}" for r, s in done for n, why in s.missing.items()]
     parts = ["# Benchmark results",

@@ -13,10 +13,11 @@ SLOWER = "at most"
 
 
 class Bar:
-    """`a` against `b` (a ratio) or against nothing (milliseconds)."""
+    """`a` against `b` (a ratio) or against nothing (milliseconds, or another unit)."""
 
-    def __init__(self, what, a, b, sense, limit):
+    def __init__(self, what, a, b, sense, limit, unit="ms"):
         self.what, self.a, self.b, self.sense, self.limit = what, a, b, sense, limit
+        self.unit = unit
 
 
 # A row of work also times the empty command of these, in the same rounds: start-up has a
