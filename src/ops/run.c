@@ -280,20 +280,40 @@ static int conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	return r;
 }
 
-/* The command itself, in a transaction that has begun. */
+struct recording {
+	struct op_ctx *ctx;
+	struct txn *t;
+};
+
+/* While the sandbox is being built: the journal, and the transaction in it. */
+static int record(void *arg, int64_t *id, struct err *e)
+{
+	struct recording *r = arg;
+	struct home *h;
+
+	if (op_ctx_look(r->ctx, &h, e) < 0 || txn_record(h, r->t, e) < 0)
+		return -1;
+	*id = r->t->rec.id;
+	return 0;
+}
+
+/* The command itself, in a transaction that is prepared. */
 static int execute(struct op_ctx *ctx, struct home *h, struct txn *t,
 		   const struct view *v, const struct run_req *rq, struct run_res *res,
 		   struct err *e)
 {
+	struct recording rec = { ctx, t };
 	struct run_spec spec = {
 		.view = v,
 		.argv = rq->argv,
 		.cwd = v->cwd,
 		.timeout_ms = rq->timeout,
 		.want_tty = true,
+		.ready = record,
+		.ready_arg = &rec,
 		.lock = t->lock,
 	};
-	char **env = sandbox_env(ctx, rq->clean_env, rq->env, t->rec.id);
+	char **env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);
 	struct err ignored;
 	int r;
 
@@ -301,8 +321,10 @@ static int execute(struct op_ctx *ctx, struct home *h, struct txn *t,
 	r = runner_run(&spec, &res->run, e);
 	strv_free(env);
 	/* If nothing was executed, nothing is to be kept. */
-	if (r < 0)
+	if (r < 0 && t->rec.id)
 		txn_discard(h, t, 125, "error", &ignored);
+	else if (r < 0)
+		txn_abandon(t);
 	return r < 0 ? r : conclude(ctx, h, t, rq, res, e);
 }
 
@@ -321,7 +343,7 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	    sandbox_env_check(rq->env, e) < 0)
 		return -1;
 	if (resolve_workspace(ctx, rq->workspace, &workspace, e) < 0 ||
-	    op_ctx_look(ctx, &h, e) < 0 || make_wish(ctx, rq, &w, e) < 0)
+	    op_ctx_dir(ctx, &h, e) < 0 || make_wish(ctx, rq, &w, e) < 0)
 		goto out;
 	vr.workspace = workspace;
 	vr.cwd = w.cwd;
@@ -334,7 +356,7 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	if (view_make(&vr, &v, e) < 0)
 		goto out;
 	options = sandbox_wish_encode(&w);
-	if (txn_begin(h, &v, rq->name, rq->argv, options, &t, e) == 0) {
+	if (txn_prepare(h, &v, rq->name, rq->argv, options, &t, e) == 0) {
 		r = execute(ctx, h, &t, &v, rq, result, e);
 		txn_close(&t);
 	}

@@ -43,7 +43,10 @@ static int note(void *arg, const struct change *c, struct err *e)
 	struct ident up;
 	uint64_t digest;
 
-	if (!c->before.st_mode || S_ISDIR(c->before.st_mode))
+	if (!c->before.st_mode)
+		return 0;
+	/* Copies that do not differ are of no interest; directories are, for their modes. */
+	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(c->before.st_mode))
 		return 0;
 	if (apply_look(b->a, r.layer, c->rel, &r.before, &up, e) < 0)
 		return -1;
@@ -79,6 +82,8 @@ int txn_note_base(struct txn *t, struct err *e)
 	/* One noted too many does no harm. */
 	for (size_t i = 0; i < n; i++)
 		layers[i].rough = true;
+	for (size_t i = 0; i < n; i++)
+		layers[i].every = true;
 	r = apply_open(layers, n, &b.a, e);
 	if (r == 0)
 		r = plan_create(dir, "base.new", &b.w, e);
