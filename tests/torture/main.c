@@ -222,6 +222,21 @@ static bool fail_digest(struct run *t, const char *fault, const char *what,
 	return fail(t, fault, buf_str(&b));
 }
 
+/* Shown against the one it is nearer to. */
+static bool fail_third(struct run *t, const char *fault, const char *got)
+{
+	AUTO_BUF struct buf a = BUF_INIT, b = BUF_INIT;
+	bool old;
+
+	digest_diff(t->old, got, 1000, &a);
+	digest_diff(t->new, got, 1000, &b);
+	old = a.len < b.len;
+	return fail_digest(t, fault,
+			   old ? "a third tree; against the old one"
+			       : "a third tree; against the new one",
+			   old ? t->old : t->new, got);
+}
+
 static bool step(struct run *t, const char *fault, enum action a, const char *what,
 		 struct result *r)
 {
@@ -277,13 +292,11 @@ static bool judge(struct run *t, const char *fault, const struct result *said,
 		  bool recovered, const char *got)
 {
 	bool is_old = strcmp(got, t->old) == 0, is_new = strcmp(got, t->new) == 0;
-	const char *other = t->sc->before == TXN_PRUNED ? t->old : t->new;
 	struct result r;
 	char why[200];
 
 	if (!is_old && !is_new)
-		return fail_digest(t, fault, "a third tree; against the new one", other,
-				   got);
+		return fail_third(t, fault, got);
 	if (!step(t, fault, ACT_LOOK, "looking", &r))
 		return false;
 	if (r.complaint[0])
@@ -427,7 +440,7 @@ static void sweep_recover(struct run *t, unsigned long stride)
 
 static void run_kind(struct run *t, const char *kind)
 {
-	unsigned long some = full() ? 1 : 3;
+	unsigned long some = full() ? 1 : 1 + t->points / 60;
 	unsigned long many = full() ? 1 + t->points / 40 : 1 + t->points / 5;
 
 	if (*kind == '#') /* one run, for looking into it */
@@ -436,8 +449,10 @@ static void run_kind(struct run *t, const char *kind)
 		sweep_twice(t, many);
 	else if (strcmp(kind, "recover") == 0)
 		sweep_recover(t, many);
-	else if (strcmp(kind, "EIO") == 0 || strcmp(kind, "kill") == 0)
+	else if (strcmp(kind, "kill") == 0)
 		sweep(t, kind, 1);
+	else if (strcmp(kind, "EIO") == 0)
+		sweep(t, kind, full() || t->points < 150 ? 1 : 2);
 	else
 		sweep(t, kind, some);
 }
