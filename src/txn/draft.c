@@ -145,9 +145,12 @@ static const char *our_side(const struct change *c)
 static bool host_changed(struct draft *d, const struct change *c,
 			 const struct ident *host)
 {
-	enum known_verdict v = known_look(d->known, d->a, (uint32_t)c->layer, c->rel,
-					  host);
+	enum known_verdict v;
 
+	/* The usual case: untouched since before we began. No need to know any more. */
+	if (host->mode && host->ctime < d->t->rec.begin_ns)
+		return false;
+	v = known_look(d->known, d->a, (uint32_t)c->layer, c->rel, host);
 	if (v != KNOWN_NOTHING)
 		return v == KNOWN_OTHER;
 	return host->mode && host->ctime >= d->t->rec.begin_ns;

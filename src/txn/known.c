@@ -24,6 +24,9 @@ struct entry {
 
 struct known {
 	int dir; /* the transaction's */
+	struct home *h;
+	int64_t id;
+	bool loaded;
 	struct entry *v;
 	size_t n, cap; /* cap: a power of two */
 };
@@ -164,20 +167,29 @@ static int read_op(void *arg, struct op_record *r, struct err *e)
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e)
 {
 	struct known *k = xcalloc(1, sizeof(*k));
-	int r;
 
+	k->h = h;
+	k->id = t->rec.id;
 	k->dir = open(t->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	r = k->dir < 0 ? err_sys(e, errno, "cannot open %s", t->rec.dir) : 0;
-	if (r == 0)
-		r = journal_op_each(h->journal, t->rec.id, read_op, k, e);
-	if (r == 0 && faccessat(k->dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		r = read_plan(k, "base", false, e);
-	if (r < 0) {
+	if (k->dir < 0) {
+		err_sys(e, errno, "cannot open %s", t->rec.dir);
 		known_close(k);
 		return -1;
 	}
 	*out = k;
 	return 0;
+}
+
+/* At the first question: mostly there is none. What cannot be read is not known, and then it
+ * is judged by time alone. */
+static void load(struct known *k)
+{
+	struct err e;
+
+	k->loaded = true;
+	journal_op_each(k->h->journal, k->id, read_op, k, &e);
+	if (faccessat(k->dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		read_plan(k, "base", false, &e);
 }
 
 void known_close(struct known *k)
@@ -192,9 +204,12 @@ void known_close(struct known *k)
 enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
 			      const char *rel, const struct ident *host)
 {
-	const struct entry *s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
+	const struct entry *s;
 	uint64_t digest;
 
+	if (!k->loaded)
+		load(k);
+	s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
 	if (!s || !s->key)
 		return KNOWN_NOTHING;
 	if (ident_same(&s->id, host))

@@ -15,7 +15,7 @@
  */
 struct known;
 
-/* Reads them for @t. Cheap if there are none. */
+/* For @t, which (like @h) must outlive it. They are read at the first question. */
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e);
 void known_close(struct known *k);
 
