@@ -214,50 +214,8 @@ int apply_rename(int fromdir, const char *from, int todir, const char *to, unsig
 	return 0;
 }
 
-/* --- what has become of a directory since --- */
-
-/* Does anything below @dir bear a change made at or after @since? -errno. */
-static int has_newer(int dir, const char *name, int64_t since, unsigned depth)
-{
-	AUTO_CLOSE int fd = fs_open_dir_here(dir, name, O_RDONLY);
-	struct fs_names names;
-	struct ident id;
-	int x;
-
-	if (fd < 0)
-		return fd == -EXDEV ? 1 : fd; /* a mount: surely not ours */
-	x = fs_names_read(fd, &names);
-	if (x < 0)
-		return x;
-	for (size_t i = 0; i < names.n && x == 0; i++) {
-		x = ident_at(fd, names.v[i], &id);
-		if (x == 0 && id.ctime >= since)
-			x = 1;
-		if (x == 0 && S_ISDIR(id.mode))
-			x = has_newer(fd, names.v[i], since, depth + 1);
-	}
-	fs_names_free(&names);
-	return x;
-}
-
-/* A directory that was committed as a whole: is it still what we put there? */
-static int check_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
-		       const struct ident *now, struct err *e)
-{
-	int x;
-
-	if (!S_ISDIR(now->mode) || r->flags & PLAN_FORCE || !a->since)
-		return 0;
-	x = now->mtime != r->after.mtime ? 1 : has_newer(p->host, p->name, a->since, 0);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	return x ? apply_conflict(
-			   a, r, "holds what was changed on the host after the commit", e)
-		 : 0;
-}
-
 /* What nobody will ask for by its number, but nobody must lose either. */
-static int put_aside(const struct place *p)
+int apply_put_aside(const struct place *p)
 {
 	char name[sizeof(p->slot) + 2];
 
@@ -440,7 +398,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		x = apply_rename(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
-	if (check_whole(a, r, &p, &now, e) < 0)
+	if (apply_whole(a, r, &p, &now, e) < 0)
 		return -1;
 	if (exchange(a, r, &p, &now, &r->before, e) < 0 ||
 	    settle(a, r, &p, &r->before, &r->after, e) < 0)
@@ -459,6 +417,7 @@ static int create_forward(struct apply *a, const struct plan_rec *r, struct err 
 {
 	struct place p;
 	struct ident now;
+	bool gone;
 	int x;
 
 	if (apply_at(a, r, &p, e) < 0)
@@ -468,10 +427,16 @@ static int create_forward(struct apply *a, const struct plan_rec *r, struct err 
 		return 0;
 	if (x != -EEXIST && x != -ENOENT)
 		return apply_failed(a, r, x, e);
-	if (ident_at(p.host, p.name, &now) == 0 && ident_is(&now, &r->after))
+	gone = x == -ENOENT;
+	x = ident_at(p.host, p.name, &now);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (ident_is(&now, &r->after))
 		return 0; /* done before the crash */
-	return x == -ENOENT ? apply_failed(a, r, x, e)
-			    : apply_conflict(a, r, "was made on the host meanwhile", e);
+	return apply_conflict(a, r,
+			      gone ? "has lost what was to be there"
+				   : "was made on the host meanwhile",
+			      e);
 }
 
 static int create_backward(struct apply *a, const struct plan_rec *r, struct err *e)
@@ -486,7 +451,10 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (!ident_is(&now, &r->after)) {
-		if (ident_at(p.staged, p.sname, &now) == 0 && ident_is(&now, &r->after))
+		x = ident_at(p.staged, p.sname, &now);
+		if (x < 0)
+			return apply_failed(a, r, x, e);
+		if (ident_is(&now, &r->after))
 			return 0;
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
@@ -495,7 +463,7 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	    !ident_same(&now, &r->after))
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
-	if (check_whole(a, r, &p, &now, e) < 0)
+	if (apply_whole(a, r, &p, &now, e) < 0)
 		return -1;
 	x = apply_rename(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
 	if (x == 0 && r->flags & PLAN_OPAQUE)
@@ -520,7 +488,10 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	if (!now.mode)
 		return 0; /* done, or gone by itself: the aim is reached */
 	if (!ident_same(&now, &r->before)) {
-		if (ident_at(p.old, p.slot, &moved) == 0 && ident_is(&moved, &r->before))
+		x = ident_at(p.old, p.slot, &moved);
+		if (x < 0)
+			return apply_failed(a, r, x, e);
+		if (ident_is(&moved, &r->before))
 			return 0; /* done, and made anew by somebody since */
 		return apply_conflict(a, r, "was changed on the host", e);
 	}
@@ -540,7 +511,7 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	failed = x; /* that we could not look is no conflict */
 	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -EEXIST) /* he was faster, and his newest is there */
-		x = put_aside(&p);
+		x = apply_put_aside(&p);
 	if (x == 0)
 		x = failed;
 	return x < 0 ? apply_failed(a, r, x, e)
@@ -745,72 +716,4 @@ int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 		return apply_link(a, r, false, e);
 	}
 	return err_set(e, ERR_CORRUPT, "a change list holds an unknown step");
-}
-
-int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
-{
-	struct place p;
-	struct ident id = { 0 };
-	int x = 0;
-
-	if (r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE)
-		return 0;
-	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
-		return -1;
-	if (r->kind == PLAN_REPLACE && p.staged >= 0)
-		x = ident_at(p.staged, p.sname, &id);
-	if (x == 0 && ident_is(&id, &r->before))
-		x = apply_rename(p.staged, p.sname, p.old, p.slot, RENAME_NOREPLACE);
-	if (x == 0 && p.old >= 0)
-		x = ident_at(p.old, p.slot, &id);
-	if (x == 0 && id.mode)
-		x = put_aside(&p);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
-{
-	struct place p;
-	struct ident id = { 0 };
-
-	if (r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE)
-		return true;
-	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
-		return false;
-	if (r->kind == PLAN_DELETE || r->flags & PLAN_PARK)
-		ident_at(p.old, p.slot, &id);
-	else if (p.staged >= 0)
-		ident_at(p.staged, p.sname, &id);
-	/* Or back at its place, if only this step was undone. */
-	if (!ident_is(&id, &r->before) && p.host >= 0)
-		ident_at(p.host, p.name, &id);
-	return ident_is(&id, &r->before);
-}
-
-int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
-{
-	bool in_old = r->kind == PLAN_DELETE || r->flags & PLAN_PARK;
-	struct place p;
-	struct ident out;
-	const char *name;
-	int dir, x;
-
-	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || r->flags & PLAN_FORCE)
-		return 0;
-	if (!S_ISREG(r->before.mode) && !S_ISDIR(r->before.mode))
-		return 0;
-	if (apply_at(a, r, &p, e) < 0)
-		return -1;
-	dir = in_old ? p.old : p.staged;
-	name = in_old ? p.slot : p.sname;
-	x = ident_at(dir, name, &out);
-	if (x == 0 && !out.mode) /* it was gone before we came */
-		return 0;
-	if (x == 0 && !ident_same(&out, &r->before))
-		x = 1;
-	if (x == 0 && S_ISDIR(out.mode) && a->began)
-		x = has_newer(dir, name, a->began, 0);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	return x ? apply_conflict(a, r, "was written to while it was committed", e) : 0;
 }

@@ -54,6 +54,12 @@ bool apply_write(struct apply *a, uint32_t layer, const char *rel,
 		 const struct buf *text);
 
 /*
+ * Would the step meet a conflict, as things are? Changes nothing. A step that is done
+ * already meets none. What happens between this and the step is the step's to find out.
+ */
+int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
+
+/*
  * A step that is to be taken back while the host has gone on from there already: his
  * version stays, and what the step had taken away is kept apart in `old`, so that it is
  * not taken for the transaction's own.

@@ -59,6 +59,13 @@ int apply_beside(struct apply *a, const struct plan_rec *r, bool make);
 int apply_rename(int fromdir, const char *from, int todir, const char *to,
 		 unsigned flags);
 
+/* Puts what lies in `old` under the number of a step out of its way. -errno. */
+int apply_put_aside(const struct place *p);
+
+/* A directory that was committed as a whole: is it still what we put there? */
+int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
+		const struct ident *now, struct err *e);
+
 /* A PLAN_LINK step, in either direction. */
 int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 

@@ -50,6 +50,13 @@ struct change_layer {
 	gid_t gid;
 	/* Report objects of the upper that do not differ, too (what == 0). */
 	bool every;
+	/*
+	 * A large file whose mtime differs counts as changed in its content without being
+	 * read: for whoever must not wait for that and may list one too many.
+	 */
+	bool rough;
+	/* Stores of our own: nothing at or below these paths is a change. NULL-ended or NULL. */
+	const char *const *never;
 	/* Paths inside (absolute) that were hidden from the sandbox; NULL-ended or NULL. */
 	const char *const *hidden;
 };

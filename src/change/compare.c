@@ -12,6 +12,8 @@
 #define PRIVATE_PREFIX "user.overlay."
 #define ESCAPE_PREFIX "user.overlay.overlay."
 
+enum { ROUGH_MIN = 1 << 20 };
+
 void scratch_free(struct scratch *s)
 {
 	size_t i;
@@ -303,11 +305,21 @@ static bool same_mtime(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int same_content(const struct object *upper, const struct object *host,
-			struct scratch *s)
+/* A write has set its mtime: that is enough where reading both would take long. */
+static bool is_surely_written(const struct change_layer *l, const struct object *upper,
+			      const struct object *host)
+{
+	return l->rough && S_ISREG(upper->st->st_mode) &&
+	       upper->st->st_size > ROUGH_MIN && !same_mtime(upper->st, host->st);
+}
+
+static int same_content(const struct change_layer *l, const struct object *upper,
+			const struct object *host, struct scratch *s)
 {
 	int r;
 
+	if (is_surely_written(l, upper, host))
+		return 0;
 	switch (upper->st->st_mode & S_IFMT) {
 	case S_IFREG:
 	case S_IFLNK:
@@ -333,7 +345,7 @@ int compare_objects(const struct change_layer *l, const struct object *upper,
 		*what |= CHANGE_OWNER;
 	if (!S_ISDIR(upper->st->st_mode) && !same_mtime(upper->st, host->st))
 		*what |= CHANGE_TIMES;
-	r = same_content(upper, host, s);
+	r = same_content(l, upper, host, s);
 	if (r < 0)
 		return r;
 	if (!r)

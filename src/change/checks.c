@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "change/apply_parts.h"
+#include "sys/fs.h"
+
+/* Looking at what steps will meet, and at what they have left. */
+
+struct search {
+	const struct apply *a;
+	int64_t since;
+	bool excuses; /* what we put back ourselves does not count */
+	struct buf path;
+};
+
+/* Does anything below @dir bear a change made at or after @since? -errno. */
+static int has_newer(struct search *s, int dir, const char *name)
+{
+	AUTO_CLOSE int fd = fs_open_dir_here(dir, name, O_RDONLY);
+	size_t len = s->path.len;
+	struct fs_names names;
+	struct ident id;
+	int x;
+
+	if (fd < 0)
+		return fd == -EXDEV ? 1 : fd; /* a mount: surely not ours */
+	x = fs_names_read(fd, &names);
+	if (x < 0)
+		return x;
+	for (size_t i = 0; i < names.n && x == 0; i++) {
+		buf_addf(&s->path, "/%s", names.v[i]);
+		x = ident_at(fd, names.v[i], &id);
+		if (x == 0 && id.ctime >= s->since)
+			x = !(s->excuses && s->a->excuse &&
+			      s->a->excuse(s->a->excuse_arg, buf_str(&s->path), &id));
+		if (x == 0 && S_ISDIR(id.mode))
+			x = has_newer(s, fd, names.v[i]);
+		buf_truncate(&s->path, len);
+	}
+	fs_names_free(&names);
+	return x;
+}
+
+/* A directory that was committed as a whole: is it still what we put there? */
+int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
+		const struct ident *now, struct err *e)
+{
+	struct search s = { .a = a, .since = a->since, .excuses = true };
+	int x = 1;
+
+	if (!S_ISDIR(now->mode) || r->flags & PLAN_FORCE || !a->since)
+		return 0;
+	if (now->mtime == r->after.mtime) {
+		buf_addf(&s.path, "%s/%s", a->layers[r->layer].host, r->rel);
+		x = has_newer(&s, p->host, p->name);
+		buf_free(&s.path);
+	}
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return x ? apply_conflict(
+			   a, r, "holds what was changed on the host after the commit", e)
+		 : 0;
+}
+
+/* What the host must have at the place of a step that is still to be done. */
+static int expect(struct apply *a, const struct plan_rec *r, const struct place *p,
+		  const struct ident *now, bool forward, struct err *e)
+{
+	const struct ident *from = forward ? &r->before : &r->after;
+	const struct ident *to = forward ? &r->after : &r->before;
+	const char *when = forward ? "was changed on the host"
+				   : "was changed on the host after the commit";
+
+	if (r->kind == PLAN_META) /* always the host's own inode */
+		return ident_is(now, &r->before) && now->size == from->size &&
+				       (now->mode == from->mode ||
+					now->mode == to->mode) &&
+				       (now->mtime == from->mtime ||
+					now->mtime == to->mtime)
+			       ? 0
+			       : apply_conflict(a, r, when, e);
+	if (to->mode ? ident_is(now, to) : !now->mode && forward)
+		return 0; /* as it will be */
+	if (!from->mode)
+		return now->mode
+			       ? apply_conflict(a, r, "was made on the host meanwhile", e)
+			       : 0;
+	if (!ident_same(now, from) && !(S_ISDIR(now->mode) && ident_is(now, from)))
+		return apply_conflict(a, r, now->mode ? when : "was deleted on the host",
+				      e);
+	return forward ? 0 : apply_whole(a, r, p, now, e);
+}
+
+int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
+{
+	struct ident now;
+	struct place p;
+	int x;
+
+	if (r->flags & PLAN_FORCE || (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE &&
+				      r->kind != PLAN_DELETE && r->kind != PLAN_META))
+		return 0;
+	/* A directory that another step makes is not there yet. */
+	if (apply_at(a, r, &p, e) < 0)
+		return forward && e->kind == ERR_CONFLICT ? 0 : -1;
+	x = ident_at(p.host, p.name, &now);
+	return x < 0 ? apply_failed(a, r, x, e) : expect(a, r, &p, &now, forward, e);
+}
+
+int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	struct ident id = { 0 };
+	int x = 0;
+
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE)
+		return 0;
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	if (r->kind == PLAN_REPLACE && p.staged >= 0)
+		x = ident_at(p.staged, p.sname, &id);
+	if (x == 0 && ident_is(&id, &r->before))
+		x = apply_rename(p.staged, p.sname, p.old, p.slot, RENAME_NOREPLACE);
+	if (x == 0 && p.old >= 0)
+		x = ident_at(p.old, p.slot, &id);
+	if (x == 0 && id.mode)
+		x = apply_put_aside(&p);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	struct ident id = { 0 };
+
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE)
+		return true;
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return false;
+	if (r->kind == PLAN_DELETE || r->flags & PLAN_PARK)
+		ident_at(p.old, p.slot, &id);
+	else if (p.staged >= 0)
+		ident_at(p.staged, p.sname, &id);
+	/* Or back at its place, if only this step was undone. */
+	if (!ident_is(&id, &r->before) && p.host >= 0)
+		ident_at(p.host, p.name, &id);
+	return ident_is(&id, &r->before);
+}
+
+int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	bool in_old = r->kind == PLAN_DELETE || r->flags & PLAN_PARK;
+	struct search s = { .a = a, .since = a->began };
+	struct place p;
+	struct ident out;
+	const char *name;
+	int dir, x;
+
+	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || r->flags & PLAN_FORCE)
+		return 0;
+	if (!S_ISREG(r->before.mode) && !S_ISDIR(r->before.mode))
+		return 0;
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	dir = in_old ? p.old : p.staged;
+	name = in_old ? p.slot : p.sname;
+	x = ident_at(dir, name, &out);
+	if (x == 0 && !out.mode) /* it was gone before we came */
+		return 0;
+	if (x == 0 && !ident_same(&out, &r->before))
+		x = 1;
+	if (x == 0 && S_ISDIR(out.mode) && a->began) {
+		x = has_newer(&s, dir, name);
+		buf_free(&s.path);
+	}
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return x ? apply_conflict(a, r, "was written to while it was committed", e) : 0;
+}
