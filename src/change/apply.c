@@ -199,10 +199,14 @@ int apply_rename(int fromdir, const char *from, int todir, const char *to, unsig
 
 	if (r < 0)
 		return r;
-	do {
-		if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) == 0)
-			return 0;
-	} while (errno == EACCES && ns_gain_override() == 0);
+	if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) == 0)
+		return 0;
+	if (errno == EACCES) {
+		r = ns_rename_override(fromdir, from, todir, to, flags);
+		if (r != -EACCES && r != -EPERM && r != -ENOSPC)
+			return r;
+		errno = EACCES;
+	}
 	if (errno != EACCES)
 		return -errno;
 	for (int i = 0; i < 2; i++)

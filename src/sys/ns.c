@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -62,9 +63,15 @@ int ns_map_all(pid_t pid)
 	return write_once(path, all);
 }
 
+static bool gained;
+
+bool ns_has_override(void)
+{
+	return gained;
+}
+
 int ns_gain_override(void)
 {
-	static bool gained;
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
 
@@ -74,6 +81,30 @@ int ns_gain_override(void)
 	if (unshare(CLONE_NEWUSER) < 0)
 		return -errno;
 	return ns_map_self(uid, gid);
+}
+
+int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
+		       unsigned flags)
+{
+	int status;
+	pid_t pid;
+
+	if (gained || geteuid() == 0)
+		return -EACCES; /* it has been tried with all rights already */
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		int r = ns_gain_override();
+
+		if (r == 0 && syscall(SYS_renameat2, fromdir, from, todir, to, flags) < 0)
+			r = -errno;
+		_exit(-r);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
 int ns_forbid_cgroup(int sysctl)

@@ -2,6 +2,7 @@
 #ifndef STET_SYS_NS_H
 #define STET_SYS_NS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -31,6 +32,12 @@ int ns_forbid_cgroup(int sysctl);
  * more. 0 the first time; -EALREADY afterwards; another -errno if that is forbidden here.
  */
 int ns_gain_override(void);
+
+bool ns_has_override(void); /* has it been gained? */
+
+/* One rename with that right, by a child: this process keeps its groups and ids. */
+int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
+		       unsigned flags);
 
 /* A session keyring of our own: the host's keys are not possessed any more. */
 int ns_new_keyring(void);

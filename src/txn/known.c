@@ -20,6 +20,7 @@ struct entry {
 	struct ident id;
 	uint64_t digest;
 	bool has_digest;
+	bool ours; /* attributes set or put back by an operation of this transaction */
 };
 
 struct known {
@@ -132,6 +133,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;
 		tell(rd->k, r->layer, r->rel, &id, NULL);
+		slot(rd->k, key_of(r->layer, r->rel))->ours = true;
 		break;
 	case PLAN_LINK:
 	case PLAN_MKDIR:
@@ -199,6 +201,13 @@ void known_close(struct known *k)
 	cleanup_close(&k->dir);
 	free(k->v);
 	free(k);
+}
+
+bool known_touched(struct known *k, uint32_t layer, const char *rel)
+{
+	if (!k->loaded)
+		load(k);
+	return k->cap && slot(k, key_of(layer, rel))->ours;
 }
 
 enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,

@@ -25,6 +25,9 @@ enum known_verdict {
 	KNOWN_OTHER,   /* seen, but it was another */
 };
 
+/* Has an operation of this transaction set the attributes of this directory before? */
+bool known_touched(struct known *k, uint32_t layer, const char *rel);
+
 /*
  * @host: what lies there now. If only times differ, the content is compared with the digest
  * of what was seen: touching a file is no change.
