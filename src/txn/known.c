@@ -62,7 +62,7 @@ static void grow(struct known *k)
 
 /* The first one told wins: newest operations come first, the base last. */
 static void tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id,
-		 const uint64_t *digest)
+		 const uint64_t *digest, bool is_base)
 {
 	uint64_t key = key_of(layer, rel);
 	struct entry *s;
@@ -76,7 +76,9 @@ static void tell(struct known *k, uint32_t layer, const char *rel, const struct 
 	}
 	if (s->key)
 		return;
-	*s = (struct entry){ .key = key, .id = *id, .has_digest = digest };
+	*s = (struct entry){
+		.key = key, .id = *id, .has_digest = digest, .is_base = is_base
+	};
 	if (digest)
 		s->digest = *digest;
 	k->n++;
@@ -101,9 +103,9 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	case PLAN_BASE:
 		if (r->nxbefore >= sizeof(digest)) {
 			memcpy(&digest, r->xbefore, sizeof(digest));
-			tell(rd->k, r->layer, r->rel, &r->before, &digest);
+			tell(rd->k, r->layer, r->rel, &r->before, &digest, true);
 		} else {
-			tell(rd->k, r->layer, r->rel, &r->before, NULL);
+			tell(rd->k, r->layer, r->rel, &r->before, NULL, true);
 		}
 		break;
 	case PLAN_META:
@@ -111,16 +113,16 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		id.dev = r->before.dev;
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;
-		tell(rd->k, r->layer, r->rel, &id, NULL);
+		tell(rd->k, r->layer, r->rel, &id, NULL, false);
 		break;
 	case PLAN_DELETE:
 		if (rd->undone)
-			tell(rd->k, r->layer, r->rel, &r->before, NULL);
+			tell(rd->k, r->layer, r->rel, &r->before, NULL, false);
 		break;
 	case PLAN_REPLACE:
 	case PLAN_CREATE:
 		if (id.mode)
-			tell(rd->k, r->layer, r->rel, &id, NULL);
+			tell(rd->k, r->layer, r->rel, &id, NULL, false);
 		break;
 	case PLAN_DIR:
 		if (!r->before.mode)
@@ -132,7 +134,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		id.dev = r->before.dev;
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;
-		tell(rd->k, r->layer, r->rel, &id, NULL);
+		tell(rd->k, r->layer, r->rel, &id, NULL, false);
 		slot(rd->k, key_of(r->layer, r->rel))->ours = true;
 		break;
 	case PLAN_LINK:
@@ -210,6 +212,13 @@ bool known_touched(struct known *k, uint32_t layer, const char *rel)
 	return k->cap && slot(k, key_of(layer, rel))->ours;
 }
 
+/* A file can be written and given its old mtime again: only its ctime tells then. */
+static bool is_untouched(const struct entry *s, const struct ident *host)
+{
+	return !S_ISREG(host->mode) || host->ctime == s->id.ctime ||
+	       (!s->is_base && !s->has_digest);
+}
+
 enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
 			      const char *rel, const struct ident *host)
 {
@@ -221,7 +230,7 @@ enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
 	s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
 	if (!s || !s->key)
 		return KNOWN_NOTHING;
-	if (ident_same(&s->id, host))
+	if (ident_same(&s->id, host) && is_untouched(s, host))
 		return KNOWN_SAME;
 	if (s->has_digest && S_ISREG(host->mode) && s->id.mode == host->mode &&
 	    s->id.uid == host->uid && s->id.gid == host->gid &&

@@ -15,6 +15,7 @@ struct operation {
 	struct apply *apply;
 	struct plan *plan;
 	uint64_t objects; /* files and directories concerned, as far as known */
+	bool attributes;  /* extended ones will be set */
 	char where[512];  /* the path at which a conflict was met, */
 	char why[128];	  /* and what happened there */
 	commit_progress *progress;
