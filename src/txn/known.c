@@ -20,7 +20,8 @@ struct entry {
 	struct ident id;
 	uint64_t digest;
 	bool has_digest;
-	bool ours; /* attributes set or put back by an operation of this transaction */
+	bool is_base; /* nothing of ours has touched it since: its ctime counts */
+	bool ours;    /* attributes set or put back by an operation of this transaction */
 };
 
 struct known {
