@@ -53,9 +53,14 @@ void ident_from(const struct stat *st, struct ident *id)
 			      .ctime = spec_ns(&st->st_ctim) };
 }
 
+/*
+ * Not by the device: btrfs has another number at every mount, others whenever disks are
+ * found in another order, and after a power cut each object would look like somebody else's.
+ * What is compared comes from one filesystem anyhow, since renames do not leave it.
+ */
 bool ident_is(const struct ident *a, const struct ident *b)
 {
-	return a->mode && b->mode && a->dev == b->dev && a->ino == b->ino &&
+	return a->mode && b->mode && a->ino == b->ino &&
 	       (!a->btime || !b->btime || a->btime == b->btime) &&
 	       (a->mode & S_IFMT) == (b->mode & S_IFMT);
 }
