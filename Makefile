@@ -6,6 +6,7 @@
 #   make                       build
 #   make run ARGS="run -- ls"  build and run stet in the directory make was called in
 #   make test                  every test; ends with "N passed, N failed"
+#   make torture               every fault point of commit, undo and the rest, made to fail
 #   make install PREFIX=/usr/local DESTDIR=
 #   make bench                 the benchmarks; writes bench/RESULTS.md
 #   make fmt                   clang-format on all sources
@@ -35,6 +36,10 @@ test:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run"
 
+torture:
+	@"$(AUX)/deps" build test
+	@"$(ROOT)/tests/torture/run"
+
 install:
 	@"$(AUX)/deps" build
 	@"$(AUX)/door" install "$(PREFIX)" "$(DESTDIR)"
@@ -50,4 +55,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test install bench fmt clean
+.PHONY: all run test torture install bench fmt clean

@@ -100,6 +100,11 @@ int apply_conflict(struct apply *a, const struct plan_rec *r, const char *what,
 	return err_set(e, ERR_CONFLICT, "%.400s %s", buf_str(&q), what);
 }
 
+bool apply_lost_dir(const struct apply *a)
+{
+	return a->lost_dir;
+}
+
 const char *apply_why(const struct apply *a)
 {
 	return a->why ? a->why : "";
@@ -179,7 +184,8 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 		p->sname = p->copy;
 		p->staged = p->old = apply_beside(a, r, false);
 	}
-	if (p->host == -ENOENT || p->host == -ENOTDIR || p->host == -ELOOP)
+	a->lost_dir = p->host == -ENOENT || p->host == -ENOTDIR || p->host == -ELOOP;
+	if (a->lost_dir)
 		return apply_conflict(a, r, "has lost its directory on the host", e);
 	if (p->host < 0)
 		return apply_failed(a, r, p->host, e);

@@ -71,6 +71,8 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e);
 
 /* Of the last ERR_CONFLICT: what happened, without the path. */
 const char *apply_why(const struct apply *a);
+/* Was it that the directory of the step is not (or not now) a directory on the host? */
+bool apply_lost_dir(const struct apply *a);
 
 /* When the change list was begun, by the coarse clock: what lies in a directory that
  * is taken away must not bear a later change. */

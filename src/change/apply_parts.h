@@ -15,6 +15,7 @@ struct apply {
 	size_t n;
 	struct roots *roots;
 	const char *why; /* of the last conflict; static text */
+	bool lost_dir;	 /* the last step's directory is not there */
 	int64_t since;	 /* see apply_since() */
 	int64_t began;	 /* see apply_began() */
 	/* The directory of the last step: the next one is mostly in the same. */

@@ -21,7 +21,7 @@
  * Below this, fsync of each file and directory; above, syncfs, which also waits for
  * everybody else's data. Measured on ext4: the lines cross at a few hundred.
  */
-enum { SYNC_EACH_MAX = 200 };
+enum { SYNC_EACH_MAX = 200, LOST_DIR_TRIES = 100 };
 
 /* The coarse clock: the one that the kernel stamps files with. */
 int64_t operate_now(void)
@@ -150,12 +150,24 @@ static int step_done(struct operation *o, const struct plan_rec *r, int x)
 	return x;
 }
 
+typedef int step_fn(struct apply *a, const struct plan_rec *r, struct err *e);
+
 /*
  * On the way back a conflict stops nothing: somebody has changed what we had put there, and
- * his version stays. Anything else would leave the tree between old and new.
+ * his version stays. Anything else would leave the tree between old and new. If it is
+ * the directory that is missing, somebody may be moving it just now: that is waited for.
  */
-static int settle(struct operation *o, const struct plan_rec *r, int x, struct err *e)
+static int step(struct operation *o, const struct plan_rec *r, step_fn *fn, struct err *e)
 {
+	const struct timespec pause = { .tv_nsec = 2000000 };
+	int x = fn(o->apply, r, e);
+
+	for (int i = 0; i < LOST_DIR_TRIES && x < 0 && o->reversing &&
+			e->kind == ERR_CONFLICT && apply_lost_dir(o->apply);
+	     i++) {
+		nanosleep(&pause, NULL);
+		x = fn(o->apply, r, e);
+	}
 	if (x < 0 && o->reversing && e->kind == ERR_CONFLICT)
 		x = apply_leave(o->apply, r, e);
 	return step_done(o, r, x);
@@ -163,24 +175,18 @@ static int settle(struct operation *o, const struct plan_rec *r, int x, struct e
 
 static int forward(void *arg, const struct plan_rec *r, struct err *e)
 {
-	struct operation *o = arg;
-
-	return settle(o, r, apply_forward(o->apply, r, e), e);
+	return step(arg, r, apply_forward, e);
 }
 
 /* Directories' attributes wait until everything is back in them. */
 static int backward(void *arg, const struct plan_rec *r, struct err *e)
 {
-	struct operation *o = arg;
-
-	return r->kind == PLAN_DIR ? 0 : settle(o, r, apply_backward(o->apply, r, e), e);
+	return r->kind == PLAN_DIR ? 0 : step(arg, r, apply_backward, e);
 }
 
 static int backward_dirs(void *arg, const struct plan_rec *r, struct err *e)
 {
-	struct operation *o = arg;
-
-	return r->kind == PLAN_DIR ? settle(o, r, apply_backward(o->apply, r, e), e) : 0;
+	return r->kind == PLAN_DIR ? step(arg, r, apply_backward, e) : 0;
 }
 
 static int verify(void *arg, const struct plan_rec *r, struct err *e)
