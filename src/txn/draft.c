@@ -310,7 +310,8 @@ static void later(struct draft *d, const char *rel, const struct plan_rec *r, bo
 	k->link = NULL;
 	/* Somebody else changed what it holds: that it changed must stay visible. */
 	if (k->before.mode && k->before.ctime >= d->t->rec.begin_ns &&
-	    k->before.mtime > k->after.mtime)
+	    k->before.mtime > k->after.mtime &&
+	    known_look(d->known, d->a, k->layer, rel, &k->before) != KNOWN_SAME)
 		k->after.mtime = k->before.mtime;
 	if (r->nxbefore || r->nxafter) {
 		char *copy = xmalloc((size_t)r->nxbefore + r->nxafter + 1);
