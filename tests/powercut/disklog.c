@@ -145,7 +145,8 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char **argv)
 {
-	char *args[] = { argv[0], (char[]){ "-f" }, (char[]){ "-s" }, argv[argc - 1], NULL };
+	char *args[] = { argv[0], (char[]){ "-f" }, (char[]){ "-s" }, argv[argc - 1],
+			 NULL };
 
 	if (argc != 4) {
 		fprintf(stderr, "usage: disklog IMAGE LOG MOUNTPOINT\n");
@@ -153,7 +154,8 @@ int main(int argc, char **argv)
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* no disk outlives its test */
 	image = open(argv[1], O_RDWR | O_CLOEXEC);
-	record_log = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+	record_log = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC,
+			  0600);
 	if (image < 0 || record_log < 0) {
 		perror("disklog");
 		return 1;
