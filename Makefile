@@ -7,6 +7,8 @@
 #   make run ARGS="run -- ls"  build and run stet in the directory make was called in
 #   make test                  every test; ends with "N passed, N failed"
 #   make torture               every fault point of commit, undo and the rest, made to fail
+#   make powercut              a logged disk, cut off at many points (root)
+#   make fidelity              every pair of objects through commit, undo, redo
 #   make install PREFIX=/usr/local DESTDIR=
 #   make bench                 the benchmarks; writes bench/RESULTS.md
 #   make fmt                   clang-format on all sources
@@ -40,6 +42,10 @@ torture:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/torture/run"
 
+powercut fidelity:
+	@"$(AUX)/deps" build test
+	@"$(ROOT)/tests/run" $@
+
 install:
 	@"$(AUX)/deps" build
 	@"$(AUX)/door" install "$(PREFIX)" "$(DESTDIR)"
@@ -55,4 +61,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test torture install bench fmt clean
+.PHONY: all run test torture powercut fidelity install bench fmt clean

@@ -18,9 +18,12 @@ from identity import identities
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TESTS = os.path.join(ROOT, "tests")
-PYTEST_SUITES = ("cli", "live", "agents")
-SUITES = ("build", "meta", "unit") + PYTEST_SUITES
+PYTEST_SUITES = ("cli", "live", "agents", "fidelity")
+# Minutes each: doors of their own, not part of `make test`.
+LONGER = ("powercut", "fidelity")
+SUITES = ("build", "meta", "unit", "powercut") + PYTEST_SUITES
 JOB_SECONDS = 420
+POWERCUT_SECONDS = 900
 # Minutes of waiting for an agent, for code that the other three have been through.
 LEFT_OUT = {("agents", "asan", "root")}
 RUNNING = set()
@@ -250,6 +253,17 @@ def pytest_job(report, suite, file, env, who, base, extra):
                f"{name} (status {status})\n{text}\n{remarks}" if failed else "")
 
 
+def powercut_job(report, program, env):
+    """A program that counts for itself: its last line is `N passed, N failed`."""
+    status, text, seconds = run([program], env, seconds=POWERCUT_SECONDS)
+    count = re.search(r"^(\d+) passed, (\d+) failed$", text, re.M)
+    passed, failed = map(int, count.groups()) if count else (0, 1)
+    if status != 0 and failed == 0:
+        failed = 1
+    report.add("powercut", passed, failed, 0, seconds,
+               f"status {status}\n{text}" if failed else "")
+
+
 class Places:
     """Directories for jobs, in the home of whoever runs them: projects lie in homes."""
 
@@ -283,6 +297,13 @@ def plan(report, suites, people, stage, dirs, places, extra):
     jobs = []
     if "build" in suites:
         jobs.append((build, report, "clang", "tests"))
+    if "powercut" in suites and not extra and os.geteuid() == 0 and dirs.get("release"):
+        root = next(who for who in people if who.uid == 0)
+        env = job_env(root, places.new(root), "release", stage)
+        for name in ("STET_POWERCUT", "STET_POWERCUT_SEED"):
+            if name in os.environ:
+                env[name] = os.environ[name]
+        jobs.append((powercut_job, report, f"{stage}/tests/powercut/run", env))
     for name in PYTEST_SUITES[::-1]:
         if name not in suites:
             continue
@@ -326,7 +347,7 @@ def main(argv):
         print(f"usage: tests/run [{'|'.join(SUITES)}]... [-- PYTEST-ARGUMENT...]",
               file=sys.stderr)
         return 2
-    suites = argv or list(SUITES)
+    suites = argv or [s for s in SUITES if s not in LONGER]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     report = Report()
     with identities() as people:
