@@ -115,9 +115,11 @@ void apply_began(struct apply *a, int64_t ns)
 	a->began = ns;
 }
 
-void apply_since(struct apply *a, int64_t ns)
+void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
 {
 	a->since = ns;
+	a->excuse = excuse;
+	a->excuse_arg = arg;
 }
 
 /* --- finding the place --- */
@@ -589,6 +591,32 @@ static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
 
 /* --- a directory of its own --- */
 
+/* A directory that we made; what others put into it since keeps it. */
+static int take_away(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     struct err *e)
+{
+	struct fs_names names = { 0 };
+	int x, fd;
+
+	x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	if (x == -EXDEV) {
+		x = FAULT_AT("apply.rmdir") ||
+				    unlinkat(p->host, p->name, AT_REMOVEDIR) < 0
+			    ? -errno
+			    : 0;
+		return x < 0 && x != -ENOTEMPTY ? apply_failed(a, r, x, e) : 0;
+	}
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	fd = openat(p->old, p->slot, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	x = fd < 0 ? -errno : fs_names_read(fd, &names);
+	cleanup_close(&fd);
+	if (x == 0 && names.n)
+		x = apply_rename(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);
+	fs_names_free(&names);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
 static int mkdir_step(struct apply *a, const struct plan_rec *r, bool forward,
 		      struct err *e)
 {
@@ -601,20 +629,18 @@ static int mkdir_step(struct apply *a, const struct plan_rec *r, bool forward,
 	x = ident_at(p.host, p.name, &now);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	if (!forward) /* what others put into it since keeps it */
-		return (FAULT_AT("apply.rmdir") ||
-			unlinkat(p.host, p.name, AT_REMOVEDIR) < 0) &&
-				       errno != ENOENT && errno != ENOTEMPTY
-			       ? apply_failed(a, r, errno, e)
-			       : 0;
+	if (!forward)
+		return S_ISDIR(now.mode) ? take_away(a, r, &p, e) : 0;
 	if (S_ISDIR(now.mode))
 		return 0;
 	if (now.mode)
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
-	x = FAULT_POINT("apply.mkdir");
-	if (x < 0 || mkdirat(p.host, p.name, 0700) < 0)
-		return apply_failed(a, r, x < 0 ? x : errno, e);
-	return 0;
+	/* The same one again, if it was taken away: later change lists know it. */
+	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	if (x == -ENOENT)
+		x = FAULT_AT("apply.mkdir") || mkdirat(p.host, p.name, 0700) < 0 ? -errno
+										 : 0;
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
 /* The staged directory, if it is still there: taking things out of it moved its times. */

@@ -80,7 +80,8 @@ void apply_began(struct apply *a, int64_t ns);
 
 /* For going backwards: a directory that was committed whole conflicts if anything in it has
  * changed at or after @ns (coarse clock). 0: not looked at. */
-void apply_since(struct apply *a, int64_t ns);
+typedef bool apply_excuse(void *arg, const char *path, const struct ident *id);
+void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg);
 
 /* After all steps: did somebody who had it open write to what was taken away? Only ever
  * ERR_CONFLICT. */
@@ -101,6 +102,12 @@ int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e);
  * the host's, from where it can be exchanged. Sets PLAN_CROSS, r->after and r->serial.
  */
 int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct err *e);
+
+/*
+ * Gives the staged name an inode of its own. For one of several names: the others stay in
+ * the upper, where the sandbox could write to what is the host's then. Updates r->after.
+ */
+int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e);
 
 /* Staging, before anything is promised: overlayfs' marks are taken off the staged object.
  * *objects counts what was touched. */

@@ -17,7 +17,9 @@ struct apply {
 	const char *why; /* of the last conflict; static text */
 	bool lost_dir;	 /* the last step's directory is not there */
 	int64_t since;	 /* see apply_since() */
-	int64_t began;	 /* see apply_began() */
+	apply_excuse *excuse;
+	void *excuse_arg;
+	int64_t began; /* see apply_began() */
 	/* The directory of the last step: the next one is mostly in the same. */
 	struct buf dir;
 	uint32_t layer;

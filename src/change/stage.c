@@ -171,6 +171,26 @@ int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e)
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e)
+{
+	static const char name[] = "apart";
+	struct place p;
+	uint64_t n = 0;
+	int x;
+
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	if (unlinkat(p.old, name, 0) < 0 && errno != ENOENT)
+		return apply_failed(a, r, errno, e);
+	x = copy_object(p.up, p.name, p.old, name, &n);
+	if (x == 0 &&
+	    (FAULT_AT("stage.unshare") || renameat(p.old, name, p.up, p.name) < 0))
+		x = -errno;
+	if (x == 0)
+		x = ident_at(p.up, p.name, &r->after);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
 int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 		struct err *e)
 {

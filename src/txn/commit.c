@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "change/unfold.h"
 #include "sys/ns.h"
 #include "txn/draft.h"
 #include "txn/operate.h"
@@ -149,6 +150,18 @@ int txn_pending(struct home *h, struct txn *t, struct err *e)
 	return 0;
 }
 
+/* What is left of a directory must still be right when a part of it is committed. */
+static int unfold(struct operation *o, struct err *e)
+{
+	for (size_t i = 0; i < o->nlayers; i++) {
+		int r = unfold_layer(&o->layers[i]);
+
+		if (r < 0)
+			return err_sys(e, r, "cannot take %s apart", o->layers[i].upper);
+	}
+	return 0;
+}
+
 int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	       struct commit_result *res, struct err *e)
 {
@@ -164,7 +177,10 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	if (guard < 0 || operate_open(t, true, &o, e) < 0)
 		return -1;
 	o.begun_ns = operate_now();
-	r = draft_make(h, t, w, o.apply, o.layers, o.nlayers, o.dir, name, res, e);
+	r = w->paths && !w->dry_run ? unfold(&o, e) : 0;
+	if (r == 0)
+		r = draft_make(h, t, w, o.apply, o.layers, o.nlayers, o.dir, name, res,
+			       e);
 	if (r == 0)
 		r = refuse(w, t, res, e);
 	if (r < 0 || w->dry_run || res->conflicts.n || !res->changes)

@@ -422,6 +422,9 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	r->flags &= ~(unsigned)PLAN_XATTR;
 	r->nxbefore = r->nxafter = 0;
 	r->kind = PLAN_REPLACE;
+	if (d->w->paths && !d->w->dry_run && S_ISREG(r->after.mode) &&
+	    r->after.nlink > 1 && apply_unshare(d->a, r, e) < 0)
+		return -1;
 	return add(d, r, e);
 }
 
@@ -482,6 +485,9 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 	if (d->w->paths && need_parents(d, c, e) < 0)
 		return -1;
 	r->kind = r->before.mode ? PLAN_REPLACE : PLAN_CREATE;
+	if (r->kind == PLAN_REPLACE && d->w->paths && !d->w->dry_run &&
+	    S_ISREG(r->after.mode) && r->after.nlink > 1 && apply_unshare(d->a, r, e) < 0)
+		return -1;
 	if (!S_ISDIR(r->after.mode) && r->after.nlink > 1 && r->kind == PLAN_CREATE) {
 		twins_add(&d->added, r->layer, &r->after, c->rel);
 		return touch_parent(d, r->layer, c->rel, e);
@@ -580,6 +586,21 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	return created(d, c, &r, e);
 }
 
+/* Does a name of this inode stay in the upper, because it was not chosen? */
+static bool stays_behind(const struct draft *d, const struct twin *t)
+{
+	const struct twins *lists[] = { &d->added, &d->inner };
+	size_t n = 0;
+
+	if (!d->w->paths && !d->w->theirs)
+		return false;
+	for (size_t k = 0; k < ARRAY_SIZE(lists); k++)
+		for (size_t i = 0; i < lists[k]->n; i++)
+			n += lists[k]->v[i].ino == t->ino &&
+			     lists[k]->v[i].layer == t->layer;
+	return n < t->after.nlink;
+}
+
 /* New names: of a host inode that stays, a link to it; else the staged inode moves there. */
 static int add_twins(struct draft *d, struct err *e)
 {
@@ -592,6 +613,9 @@ static int add_twins(struct draft *d, struct err *e)
 				      .link = anchor ? anchor->rel : NULL,
 				      .after = t->after };
 
+		if (!anchor && !d->w->dry_run && stays_behind(d, t) &&
+		    apply_unshare(d->a, &r, e) < 0)
+			return -1;
 		if (add(d, &r, e) < 0)
 			return -1;
 	}
@@ -613,6 +637,9 @@ static int add_inner_twins(struct draft *d, struct err *e)
 		struct plan_rec parent = { .layer = t->layer, .flags = PLAN_IS_DIR };
 		struct ident none;
 
+		if (!anchor && !d->w->dry_run && stays_behind(d, t) &&
+		    apply_unshare(d->a, &r, e) < 0)
+			return -1;
 		if (!anchor)
 			continue;
 		r.link = anchor->rel;

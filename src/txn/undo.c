@@ -9,6 +9,7 @@
 #include "txn/draft.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
+#include "txn/undone.h"
 
 struct pick {
 	bool redo;
@@ -238,15 +239,17 @@ static int replay(struct home *h, struct txn *t, const struct op_record *target,
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
 	enum txn_state moving = redo ? TXN_COMMITTING : TXN_UNDOING;
+	struct undone *put_back;
 	struct operation o;
 	int r;
 
 	if (guard < 0 || operate_open(t, false, &o, e) < 0)
 		return -1;
+	put_back = undone_new(h, target->done_ns);
 	o.progress = w->progress;
 	o.progress_arg = w->progress_arg;
 	if (!redo)
-		apply_since(o.apply, target->done_ns);
+		apply_since(o.apply, target->done_ns, undone_put_back, put_back);
 	r = describe(t, target, redo, w, &o, e);
 	if (r == 0)
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
@@ -269,6 +272,7 @@ static int replay(struct home *h, struct txn *t, const struct op_record *target,
 		res->op = o.op.id;
 	else if (e->kind == ERR_CONFLICT)
 		operate_conflict(t, &o, res, redo ? "redone" : "undone", e);
+	undone_free(put_back);
 	operate_close(&o);
 	return r;
 }

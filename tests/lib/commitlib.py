@@ -26,9 +26,9 @@ def redo(stet, work, *args):
 
 
 def names_conflict(result, name):
-    """Is this path among those that the refusal names?"""
+    """Is this path among those that the refusal lists?"""
     text = result.out + result.err
-    return re.search(rf"/{re.escape(name)}\b", text) is not None
+    return re.search(rf"(?m)^ +(\S*/)?{re.escape(name)}(/\S*)?  +\S", text) is not None
 
 
 def shell(script, cwd, env=None):

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_UNDONE_H
+#define STET_TXN_UNDONE_H
+
+#include "change/ident.h"
+#include "txn/txn.h"
+
+/*
+ * What operations that were taken back have put back since a moment: their comings and
+ * goings leave new ctimes on objects that are what they were. Private to the room.
+ */
+struct undone;
+
+/* Reads nothing yet. */
+struct undone *undone_new(struct home *h, int64_t since);
+void undone_free(struct undone *u); /* NULL is fine */
+
+/* Is the object at @path one that was put back, and unchanged since? For apply_since(). */
+bool undone_put_back(void *undone, const char *path, const struct ident *id);
+
+#endif
