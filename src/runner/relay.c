@@ -26,6 +26,8 @@
 enum { POLL_CTL, POLL_PID, POLL_SIGNAL, POLL_PUMPS, POLL_COUNT = POLL_PUMPS + 6 };
 
 struct relay {
+	bool go; /* see relay_go() */
+	int64_t id;
 	struct streams streams;
 	struct tty tty;
 	struct modes modes;
@@ -346,13 +348,16 @@ static void on_pumps(struct loop *l, const struct pollfd *pf)
 		pump_run(&s->pump[i], pf + i * 2);
 	if (in->paused && !was_paused) {
 		take_terminal(l);
-		if (!in->paused) /* in the foreground, and yet unreadable */
+		if (!in->paused) { /* in the foreground, and yet unreadable */
+			in->ended = true;
 			pump_shut(in);
+		}
 	}
+	/* That the slave is closed (the inside is about to end) is no hangup of ours. */
 	if (was_active && !pump_active(in)) {
-		if (s->master >= 0 && !l->gone)
+		if (s->master >= 0 && in->ended)
 			hang_up(l);
-		else
+		else if (s->master < 0)
 			pump_close_out(in);
 	}
 	if (s->master >= 0 && s->pump[1].out < 0)
@@ -485,6 +490,12 @@ static int step(struct loop *l)
 	return 0;
 }
 
+void relay_go(struct relay *r, int64_t id)
+{
+	r->go = true;
+	r->id = id;
+}
+
 int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	       struct relay_end *end, struct err *e)
 {
@@ -502,6 +513,11 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 		return err_sys(e, sigfd, "cannot take signals");
 	}
 	l.sigfd = sigfd;
+	/* If PID 1 is gone already, what it has said is waiting for us. */
+	if (r->go)
+		ctl_send(ctl,
+			 &(struct ctl_msg){ .type = CTL_GO, .extra = (uint64_t)r->id },
+			 -1, 0);
 	while (rc == 0 && !finished(&l))
 		rc = step(&l);
 	if (rc)

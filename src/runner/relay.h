@@ -52,6 +52,12 @@ void relay_child_fds(const struct relay *r, int fds[3]);
 /* After the fork, in the parent: closes the child's ends. */
 void relay_forked(struct relay *r);
 
+/*
+ * The command may start, as transaction @id: PID 1 is told so by relay_loop(), as soon as
+ * signals are ours. Without this it waits.
+ */
+void relay_go(struct relay *r, int64_t id);
+
 struct relay_end {
 	bool started, exited, timed_out, failed;
 	int exec_errno;	 /* CTL_EXEC_FAILED */

@@ -72,16 +72,13 @@ static int start(const struct run_spec *spec, struct relay *relay, int ctl[2],
 }
 
 /* What is to be done before the command may start, beside the building of its sandbox. */
-static int let_go(const struct run_spec *spec, int ctl, struct err *e)
+static int let_go(const struct run_spec *spec, struct relay *relay, struct err *e)
 {
-	struct ctl_msg m = { .type = CTL_GO };
 	int64_t id = 0;
 
 	if (spec->ready && spec->ready(spec->ready_arg, &id, e) < 0)
 		return -1;
-	m.extra = (uint64_t)id;
-	/* If it is gone already, what it has said is waiting for us. */
-	ctl_send(ctl, &m, -1, 0);
+	relay_go(relay, id);
 	return 0;
 }
 
@@ -127,7 +124,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	else
 		r = pid = start(spec, relay, ctl, began, &pidfd, e);
 	if (r >= 0)
-		r = let_go(spec, ctl[0], e);
+		r = let_go(spec, relay, e);
 	if (r >= 0)
 		r = relay_loop(relay, ctl[0], pidfd, spec->timeout_ms, &end, e);
 	relay_free(relay);

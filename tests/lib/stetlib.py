@@ -130,6 +130,10 @@ class Stet:
         """What `stet list` shows, newest first."""
         return self("list", "--json").ok().json()["transactions"]
 
+    def settle(self):
+        """Waits until what a run left to the background is done."""
+        wait_until(lambda: not processes_with("--housekeep\0" + self.state))
+
     def sh(self, script, *args, opts=(), **kw):
         """A shell script inside; $1... are args."""
         return self.run("bash", "-c", script, "bash", *args, opts=opts, **kw)

@@ -127,6 +127,7 @@ def test_read_only_home(stet, home, work):
 def test_corrupt_journal(stet, work, how):
     """Said, not repaired by force: the file stays as it is."""
     stet.sh("echo x > f", cwd=work).ok()
+    stet.settle()
     path = stet.state + "/journal.db"
     for suffix in ("-wal", "-shm"):
         if os.path.exists(path + suffix):
