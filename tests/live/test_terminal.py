@@ -122,7 +122,7 @@ def test_interactive_shell_with_job_control(stet, work):
     c.send("\x1a")
     c.expect("Stopped")
     c.expect("inner> ")
-    c.sendline("jobs; kill -KILL %1; wait; echo done:$?")
+    c.sendline("jobs; kill -KILL %1; wait %1; echo done:$?")
     c.expect(r"done:\d+")
     c.sendline("exit 3")
     ended(c, 3)
