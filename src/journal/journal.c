@@ -29,11 +29,14 @@
 
 #define TXN_COLUMNS                                                          \
 	"id, name, state, workspace, dir, argv, options, begin_ns, end_ns, " \
-	"exit_status, reason, hidden FROM txn "
+	"exit_status, reason, hidden, atomic FROM txn "
 
 #define OP_COLUMNS                                                             \
 	"id, txn, kind, state, target, undone, plan, changes, before, after, " \
 	"begun_ns, done_ns, message FROM op "
+
+/* States on the way to the one decision that an atomic transaction has. */
+#define NOT_SETTLED "IN ('open', 'active', 'frozen', 'committing') "
 
 static const char *const sql[SQL_COUNT] = {
 	[SQL_BEGIN_READ] = "BEGIN",
@@ -41,11 +44,13 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_COMMIT] = "COMMIT",
 	[SQL_MARK] = "UPDATE meta SET value = value + 1 WHERE key = 'checkpoints'",
 	[SQL_TXN_ADD] = "INSERT INTO txn(name, state, workspace, dir, argv, options, "
-			"begin_ns, end_ns, exit_status, reason, hidden) "
-			"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-	[SQL_TXN_MOVE] = "UPDATE txn SET state = ?3 WHERE id = ?1 AND state = ?2",
+			"begin_ns, end_ns, exit_status, reason, hidden, atomic) "
+			"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+	[SQL_TXN_MOVE] = "UPDATE txn SET state = ?3, atomic = atomic AND ?3 " NOT_SETTLED
+			 "WHERE id = ?1 AND state = ?2",
 	[SQL_TXN_END] = "UPDATE txn SET state = ?2, exit_status = ?3, reason = ?4, "
-			"end_ns = ?5 WHERE id = ?1",
+			"end_ns = ?5, atomic = atomic AND ?2 " NOT_SETTLED
+			"WHERE id = ?1",
 	[SQL_TXN_DIR] = "UPDATE txn SET dir = ?2 WHERE id = ?1",
 	[SQL_TXN_STATE] = "SELECT state FROM txn WHERE id = ?1",
 	[SQL_TXN_GET] = "SELECT " TXN_COLUMNS "WHERE id = ?1",
@@ -56,6 +61,8 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_TXN_UNFINISHED] =
 		"SELECT id FROM txn WHERE id > ?1 "
 		"AND state IN ('committing', 'undoing') ORDER BY id LIMIT 1",
+	[SQL_TXN_UNDECIDED] = "SELECT id FROM txn WHERE id > ?1 AND atomic = 1 "
+			      "AND state <> 'committing' ORDER BY id LIMIT 1",
 	[SQL_LAYER_ADD] = "INSERT INTO layer VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[SQL_LAYER_DROP] = "DELETE FROM layer WHERE txn = ?1",
 	[SQL_LAYER_OF] = "SELECT kind, host, dir, lax_owner FROM layer WHERE txn = ?1 "

@@ -81,6 +81,11 @@ struct txn_record {
 	size_t nlayers;
 	struct effect_record *effects;
 	size_t neffects;
+	/*
+	 * Never left for a person to decide about: if whoever runs it dies, it is rolled
+	 * back. Ends with the first decision: what an undo brings back is an ordinary one.
+	 */
+	bool atomic;
 };
 void txn_record_free(struct txn_record *r); /* the contents, not r itself */
 
@@ -173,6 +178,10 @@ int journal_op_stale(struct journal *j, int64_t txn, struct err *e);
 
 /* The first transaction after @after (a number) that is COMMITTING or UNDOING; 0: none. */
 int journal_txn_unfinished(struct journal *j, int64_t after, int64_t *id, struct err *e);
+
+/* The first atomic one after @after that no decision was recorded for; 0: none. It may be
+ * running: its lock says so. */
+int journal_txn_undecided(struct journal *j, int64_t after, int64_t *id, struct err *e);
 
 int journal_op_get(struct journal *j, int64_t id, struct op_record *r, struct err *e);
 

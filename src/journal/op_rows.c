@@ -164,9 +164,10 @@ int journal_op_move(struct journal *j, struct op_record *r, enum op_state to,
 	return 0;
 }
 
-int journal_txn_unfinished(struct journal *j, int64_t after, int64_t *id, struct err *e)
+static int next_txn(struct journal *j, enum db_sql which, int64_t after, int64_t *id,
+		    struct err *e)
 {
-	sqlite3_stmt *st = db_stmt(j, SQL_TXN_UNFINISHED, e);
+	sqlite3_stmt *st = db_stmt(j, which, e);
 	int rc;
 
 	*id = 0;
@@ -180,6 +181,16 @@ int journal_txn_unfinished(struct journal *j, int64_t after, int64_t *id, struct
 	return rc == SQLITE_ROW || rc == SQLITE_DONE
 		       ? 0
 		       : db_error(j, rc, "read the journal", e);
+}
+
+int journal_txn_unfinished(struct journal *j, int64_t after, int64_t *id, struct err *e)
+{
+	return next_txn(j, SQL_TXN_UNFINISHED, after, id, e);
+}
+
+int journal_txn_undecided(struct journal *j, int64_t after, int64_t *id, struct err *e)
+{
+	return next_txn(j, SQL_TXN_UNDECIDED, after, id, e);
 }
 
 int journal_op_stale(struct journal *j, int64_t txn, struct err *e)

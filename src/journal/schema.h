@@ -81,6 +81,11 @@ static const char *const journal_steps[] = {
 	"	message BLOB\n"
 	") STRICT;\n"
 	"CREATE INDEX op_txn ON op(txn);\n",
+
+	/* 1 -> 2: transactions that must never be left for a person to decide about */
+	"ALTER TABLE txn ADD COLUMN atomic INTEGER NOT NULL DEFAULT 0\n"
+	"	CHECK(atomic IN (0, 1));\n"
+	"CREATE INDEX txn_atomic ON txn(id) WHERE atomic = 1;\n",
 };
 
 /* The format this program writes (user_version). */

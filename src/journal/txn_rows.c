@@ -161,6 +161,7 @@ static int add_row(struct journal *j, const struct txn_record *r, int64_t *id,
 	sqlite3_bind_int(st, 9, r->exit_status);
 	db_bind_text(st, 10, r->reason);
 	sqlite3_bind_blob64(st, 11, buf_str(&hidden), hidden.len, SQLITE_STATIC);
+	sqlite3_bind_int(st, 12, r->atomic);
 	rc = db_step(st);
 	sqlite3_clear_bindings(st);
 	if (rc == SQLITE_CONSTRAINT_UNIQUE && r->name)
@@ -366,7 +367,7 @@ static bool get_argv(sqlite3_stmt *st, int i, char ***out)
 
 static bool get_row(sqlite3_stmt *st, struct txn_record *r)
 {
-	int64_t exit_status = 0;
+	int64_t exit_status = 0, atomic = 0;
 	int state = db_get_word(st, 2, state_names, TXN_STATES);
 
 	if (state < 0)
@@ -380,9 +381,11 @@ static bool get_row(sqlite3_stmt *st, struct txn_record *r)
 	    !db_get_number(st, 7, INT64_MIN, INT64_MAX, &r->begin_ns) ||
 	    !db_get_number(st, 8, INT64_MIN, INT64_MAX, &r->end_ns) ||
 	    !db_get_number(st, 9, INT_MIN, INT_MAX, &exit_status) ||
-	    !db_get_string(st, 10, false, &r->reason) || !get_argv(st, 11, &r->hidden))
+	    !db_get_string(st, 10, false, &r->reason) || !get_argv(st, 11, &r->hidden) ||
+	    !db_get_number(st, 12, 0, 1, &atomic))
 		return false;
 	r->exit_status = (int)exit_status;
+	r->atomic = atomic;
 	return true;
 }
 

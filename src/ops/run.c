@@ -77,61 +77,6 @@ static int check_name(const char *name, struct err *e)
 	return 0;
 }
 
-static int resolve_list(struct op_ctx *ctx, const char *option, char *const *in,
-			char ***out, struct err *e)
-{
-	size_t i;
-	char *s;
-
-	for (i = 0; in && in[i]; i++) {
-		if (op_ctx_realpath(ctx, in[i], &s, e) < 0)
-			return err_wrap(e, "--%s", option);
-		strv_push(out, s);
-	}
-	return 0;
-}
-
-static int resolve_workspace(struct op_ctx *ctx, const char *dir, char **out,
-			     struct err *e)
-{
-	const char *cwd;
-	struct stat st;
-
-	if (op_ctx_cwd(ctx, &cwd, e) < 0)
-		return -1;
-	/* The current directory is resolved as it is. */
-	if (!dir)
-		*out = xstrdup(cwd);
-	else if (op_ctx_realpath(ctx, dir, out, e) < 0)
-		return err_wrap(e, "workspace");
-	if (stat(*out, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		err_set(e, ERR_USAGE, "workspace %s: not a directory", *out);
-		return err_hint(e, "give a directory to --workspace");
-	}
-	if (access(*out, R_OK | X_OK) < 0) {
-		err_sys(e, errno, "workspace %s", *out);
-		e->kind = ERR_USAGE;
-		return err_hint(e, "choose a directory that you can read");
-	}
-	return 0;
-}
-
-static int make_wish(struct op_ctx *ctx, const struct run_req *rq, struct sandbox_wish *w,
-		     struct err *e)
-{
-	const char *cwd;
-
-	if (op_ctx_cwd(ctx, &cwd, e) < 0)
-		return -1;
-	w->cwd = xstrdup(cwd);
-	w->host_tmp = rq->tmp == 2;
-	if (resolve_list(ctx, "read-only", rq->read_only, &w->read_only, e) < 0 ||
-	    resolve_list(ctx, "write-through", rq->write_through, &w->write_through, e) <
-		    0)
-		return -1;
-	return resolve_list(ctx, "hide", rq->hide, &w->hide, e);
-}
-
 struct tally {
 	struct run_res *res;
 	uint64_t before; /* files seen below a directory that is yet to come */
@@ -280,89 +225,44 @@ static int conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	return r;
 }
 
-struct recording {
-	struct op_ctx *ctx;
-	struct txn *t;
-};
-
-/* While the sandbox is being built: the journal, and the transaction in it. */
-static int record(void *arg, int64_t *id, struct err *e)
-{
-	struct recording *r = arg;
-	struct home *h;
-
-	if (op_ctx_look(r->ctx, &h, e) < 0 || txn_record(h, r->t, e) < 0)
-		return -1;
-	*id = r->t->rec.id;
-	return 0;
-}
-
 /* The command itself, in a transaction that is prepared. */
-static int execute(struct op_ctx *ctx, struct home *h, struct txn *t,
-		   const struct view *v, const struct run_req *rq, struct run_res *res,
-		   struct err *e)
+static int execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq,
+		   struct run_res *res, struct err *e)
 {
-	struct recording rec = { ctx, t };
 	struct run_spec spec = {
-		.view = v,
 		.argv = rq->argv,
-		.cwd = v->cwd,
 		.timeout_ms = rq->timeout,
 		.want_tty = true,
-		.ready = record,
-		.ready_arg = &rec,
-		.lock = t->lock,
 	};
 	char **env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);
-	struct err ignored;
 	int r;
 
 	spec.envp = env;
-	r = runner_run(&spec, &res->run, e);
+	r = sandbox_run(sb, &spec, &res->run, e);
 	strv_free(env);
-	/* If nothing was executed, nothing is to be kept. */
-	if (r < 0 && t->rec.id)
-		txn_discard(h, t, 125, "error", &ignored);
-	else if (r < 0)
-		txn_abandon(t);
-	return r < 0 ? r : conclude(ctx, h, t, rq, res, e);
+	return r < 0 ? r : conclude(ctx, sb->h, &sb->t, rq, res, e);
 }
 
 int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct run_req *rq = req;
-	struct sandbox_wish w = { 0 };
-	struct view_request vr = { 0 };
-	struct txn t = { .lock = -1 };
-	AUTO_FREE char *workspace = NULL, *options = NULL;
-	struct view v = { 0 };
-	struct home *h;
-	int r = -1;
+	const struct sandbox_ask ask = {
+		.workspace = rq->workspace,
+		.name = rq->name,
+		.argv = rq->argv,
+		.host_tmp = rq->tmp == 2,
+		.read_only = rq->read_only,
+		.write_through = rq->write_through,
+		.hide = rq->hide,
+	};
+	struct sandbox sb;
+	int r;
 
 	if ((rq->name && check_name(rq->name, e) < 0) ||
-	    sandbox_env_check(rq->env, e) < 0)
+	    sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &sb, e) < 0)
 		return -1;
-	if (resolve_workspace(ctx, rq->workspace, &workspace, e) < 0 ||
-	    op_ctx_dir(ctx, &h, e) < 0 || make_wish(ctx, rq, &w, e) < 0)
-		goto out;
-	vr.workspace = workspace;
-	vr.cwd = w.cwd;
-	vr.home = op_ctx_env(ctx, "HOME");
-	vr.state_dir = h->dir;
-	vr.host_tmp = w.host_tmp;
-	vr.read_only = w.read_only;
-	vr.write_through = w.write_through;
-	vr.hide = w.hide;
-	if (view_make(&vr, &v, e) < 0)
-		goto out;
-	options = sandbox_wish_encode(&w);
-	if (txn_prepare(h, &v, rq->name, rq->argv, options, &t, e) == 0) {
-		r = execute(ctx, h, &t, &v, rq, result, e);
-		txn_close(&t);
-	}
-	view_free(&v);
-out:
-	sandbox_wish_free(&w);
+	r = execute(ctx, &sb, rq, result, e);
+	sandbox_close(&sb);
 	return r;
 }
 

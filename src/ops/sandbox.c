@@ -2,6 +2,7 @@
 #include "ops/sandbox.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -155,4 +156,139 @@ char **sandbox_env(const struct op_ctx *ctx, bool clean, char *const *add, int64
 		env_add(ctx, &env, add[i]);
 	env_put(&env, xasprintf("STET_TXN=t%lld", (long long)id), true);
 	return env;
+}
+
+static int resolve_list(struct op_ctx *ctx, const char *option, char *const *in,
+			char ***out, struct err *e)
+{
+	size_t i;
+	char *s;
+
+	for (i = 0; in && in[i]; i++) {
+		if (op_ctx_realpath(ctx, in[i], &s, e) < 0)
+			return err_wrap(e, "--%s", option);
+		strv_push(out, s);
+	}
+	return 0;
+}
+
+static int resolve_workspace(struct op_ctx *ctx, const char *dir, char **out,
+			     struct err *e)
+{
+	const char *cwd;
+	struct stat st;
+
+	if (op_ctx_cwd(ctx, &cwd, e) < 0)
+		return -1;
+	/* The current directory is resolved as it is. */
+	if (!dir)
+		*out = xstrdup(cwd);
+	else if (op_ctx_realpath(ctx, dir, out, e) < 0)
+		return err_wrap(e, "workspace");
+	if (stat(*out, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		err_set(e, ERR_USAGE, "workspace %s: not a directory", *out);
+		return err_hint(e, "give a directory to --workspace");
+	}
+	if (access(*out, R_OK | X_OK) < 0) {
+		err_sys(e, errno, "workspace %s", *out);
+		e->kind = ERR_USAGE;
+		return err_hint(e, "choose a directory that you can read");
+	}
+	return 0;
+}
+
+static int make_wish(struct op_ctx *ctx, const struct sandbox_ask *ask,
+		     struct sandbox_wish *w, struct err *e)
+{
+	const char *cwd;
+
+	if (op_ctx_cwd(ctx, &cwd, e) < 0)
+		return -1;
+	w->cwd = xstrdup(cwd);
+	w->host_tmp = ask->host_tmp;
+	if (resolve_list(ctx, "read-only", ask->read_only, &w->read_only, e) < 0 ||
+	    resolve_list(ctx, "write-through", ask->write_through, &w->write_through, e) <
+		    0)
+		return -1;
+	return resolve_list(ctx, "hide", ask->hide, &w->hide, e);
+}
+
+static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
+		   const struct sandbox_wish *w, const char *workspace, struct err *e)
+{
+	const struct view_request vr = {
+		.workspace = workspace,
+		.cwd = w->cwd,
+		.home = op_ctx_env(s->ctx, "HOME"),
+		.state_dir = s->h->dir,
+		.host_tmp = w->host_tmp,
+		.read_only = w->read_only,
+		.write_through = w->write_through,
+		.hide = w->hide,
+	};
+	AUTO_FREE char *options = sandbox_wish_encode(w);
+
+	if (view_make(&vr, &s->v, e) < 0)
+		return -1;
+	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) == 0) {
+		s->t.rec.atomic = ask->atomic;
+		return 0;
+	}
+	view_free(&s->v);
+	return -1;
+}
+
+int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
+		 struct err *e)
+{
+	AUTO_FREE char *workspace = NULL;
+	struct sandbox_wish w = { 0 };
+	int r = -1;
+
+	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 } };
+	if (resolve_workspace(ctx, ask->workspace, &workspace, e) == 0 &&
+	    op_ctx_dir(ctx, &s->h, e) == 0 && make_wish(ctx, ask, &w, e) == 0)
+		r = prepare(s, ask, &w, workspace, e);
+	sandbox_wish_free(&w);
+	return r;
+}
+
+/* While the sandbox is being built: the journal, and the transaction in it. */
+static int record(void *arg, int64_t *id, struct err *e)
+{
+	struct sandbox *s = arg;
+
+	if (op_ctx_look(s->ctx, &s->h, e) < 0 || txn_record(s->h, &s->t, e) < 0)
+		return -1;
+	*id = s->t.rec.id;
+	return 0;
+}
+
+int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
+		struct err *e)
+{
+	struct err ignored;
+	int r;
+
+	spec->view = &s->v;
+	spec->cwd = s->v.cwd;
+	spec->lock = s->t.lock;
+	if (s->used)
+		return txn_again(&s->v, e) < 0 ? -1 : runner_run(spec, res, e);
+	s->used = true;
+	spec->ready = record;
+	spec->ready_arg = s;
+	r = runner_run(spec, res, e);
+	/* If nothing was executed, nothing is to be kept. */
+	if (r < 0 && s->t.rec.id)
+		txn_discard(s->h, &s->t, 125, "error", &ignored);
+	else if (r < 0)
+		txn_abandon(&s->t);
+	return r;
+}
+
+void sandbox_close(struct sandbox *s)
+{
+	txn_close(&s->t);
+	view_free(&s->v);
 }

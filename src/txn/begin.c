@@ -259,6 +259,14 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 	return -1;
 }
 
+int txn_again(const struct view *v, struct err *e)
+{
+	for (size_t i = 0; i < v->nlayers; i++)
+		if (layer_make(&v->layers[i], e) < 0)
+			return -1;
+	return 0;
+}
+
 int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 {
 	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE)

@@ -70,26 +70,61 @@ static int recover(struct home *h, unsigned *n, struct err *e)
 	return r;
 }
 
+/*
+ * Whoever ran these was killed before the decision that was his to make: it is made for him.
+ * One that runs holds its lock; it is not waited for.
+ */
+static int decide(struct home *h, unsigned *n, struct err *e)
+{
+	int64_t id = 0;
+	int r = 0;
+
+	while (r == 0) {
+		struct txn t = { .lock = -1 };
+
+		if (journal_txn_undecided(h->journal, id, &id, e) < 0)
+			return -1;
+		if (!id)
+			break;
+		if (journal_txn_get(h->journal, id, &t.rec, e) < 0)
+			return -1;
+		t.lock = lock_take(t.rec.dir, false);
+		if (t.lock >= 0) {
+			/* What it is may have changed until the lock was ours. */
+			txn_record_free(&t.rec);
+			r = journal_txn_get(h->journal, id, &t.rec, e);
+			if (r == 0 && t.rec.atomic) {
+				r = txn_rollback(h, &t, e);
+				(*n)++;
+			}
+		}
+		txn_close(&t);
+	}
+	return r;
+}
+
 int txn_recover(struct home *h, unsigned *n, struct err *e)
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
 
-	return guard < 0 ? -1 : recover(h, n, e);
+	if (guard < 0 || recover(h, n, e) < 0)
+		return -1;
+	return decide(h, n, e);
 }
 
 int txn_recover_if_needed(struct home *h, struct err *e)
 {
 	AUTO_CLOSE int guard = -1;
 	int64_t id;
-	unsigned n;
+	unsigned n = 0;
 
 	if (journal_txn_unfinished(h->journal, 0, &id, e) < 0)
 		return -1;
 	if (!id)
-		return 0;
+		return decide(h, &n, e);
 	/* Whoever holds it is at work on it, and alive. */
 	guard = operate_guard(h, false, e);
 	if (guard < 0)
 		return e->kind == ERR_STATE ? 0 : -1;
-	return recover(h, &n, e);
+	return recover(h, &n, e) < 0 ? -1 : decide(h, &n, e);
 }

@@ -77,6 +77,10 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
  */
 int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e);
 
+/* For another command in the same run: makes the layers of @v, which nothing mounts now, ready
+ * to be mounted once more. */
+int txn_again(const struct view *v, struct err *e);
+
 /* Ends and forgets a transaction that changed nothing (or never ran): ACTIVE -> PRUNED. Its data
  * is put aside for txn_clear(). One journal write instead of three. */
 int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reason,
