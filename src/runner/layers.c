@@ -60,23 +60,42 @@ static void copy_xattrs(const char *host, int dir, const char *rel)
 }
 
 /* One directory of the fix layer, looking as the host's does. */
-static int fix_dir(int fix, const char *rel, const char *host)
+static int fix_dir(int fix, const char *rel, const char *host, const struct stat *st)
 {
-	struct timespec t[2];
-	struct stat st;
-
 	if (mkdirat(fix, rel, 0700) < 0)
 		return errno == EEXIST ? 0 : -errno;
-	if (stat(host, &st) < 0)
+	if (geteuid() == 0 && fchownat(fix, rel, st->st_uid, st->st_gid, 0) < 0)
 		return -errno;
-	if (geteuid() == 0 && fchownat(fix, rel, st.st_uid, st.st_gid, 0) < 0)
-		return -errno;
-	if (fchmodat(fix, rel, seen_mode(host, &st), 0) < 0)
+	if (fchmodat(fix, rel, seen_mode(host, st), 0) < 0)
 		return -errno;
 	copy_xattrs(host, fix, rel);
-	t[0] = st.st_atim;
-	t[1] = st.st_mtim;
-	return utimensat(fix, rel, t, 0) < 0 ? -errno : 0;
+	return 0;
+}
+
+/* A whiteout at @rel, and what is missing on the way from @slash on. Depth is a path's. */
+static int fix_below(int fix, const char *base, char *rel, char *slash)
+{
+	AUTO_FREE char *host = NULL;
+	struct stat st;
+	int r;
+
+	if (!slash)
+		return mknodat(fix, rel, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
+			       ? -errno
+			       : 0;
+	*slash = '\0';
+	host = xasprintf("%s/%s", strcmp(base, "/") == 0 ? "" : base, rel);
+	r = stat(host, &st) < 0 ? -errno : fix_dir(fix, rel, host, &st);
+	*slash = '/';
+	if (r == 0)
+		r = fix_below(fix, base, rel, strchr(slash + 1, '/'));
+	if (r < 0)
+		return r;
+	/* Once nothing more is put into it. */
+	*slash = '\0';
+	r = utimensat(fix, rel, (struct timespec[]){ st.st_atim, st.st_mtim }, 0);
+	*slash = '/';
+	return r < 0 ? -errno : 0;
 }
 
 /* A whiteout for @path in the fix layer of the tree at @base, and the way to it. */
@@ -84,22 +103,8 @@ static int fix_hide(int fix, const char *base, const char *path)
 {
 	AUTO_FREE char *rel = xstrdup(path + (strcmp(base, "/") == 0 ? 0 : strlen(base)) +
 				      1);
-	char *s;
-	int r;
 
-	for (s = strchr(rel, '/'); s; s = strchr(s + 1, '/')) {
-		AUTO_FREE char *host = NULL;
-
-		*s = '\0';
-		host = xasprintf("%s/%s", strcmp(base, "/") == 0 ? "" : base, rel);
-		r = fix_dir(fix, rel, host);
-		*s = '/';
-		if (r < 0)
-			return r;
-	}
-	if (mknodat(fix, rel, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST)
-		return -errno;
-	return 0;
+	return fix_below(fix, base, rel, strchr(rel, '/'));
 }
 
 static int new_dir(struct build *b, const char *what, struct err *e)

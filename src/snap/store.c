@@ -199,33 +199,50 @@ static int scratch_make(const struct view_layer *l, struct err *e)
 		       : 0;
 }
 
+/* A directory that there may be already; nothing else under that name. */
+static int make_part(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0700) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
 int layer_make(const struct view_layer *l, struct err *e)
 {
 	AUTO_FREE char *up = xasprintf("%s/up", l->dir);
 	AUTO_FREE char *wk = xasprintf("%s/wk", l->dir);
+	int r;
+
+	if (l->kind == LAYER_SCRATCH)
+		return scratch_make(l, e);
+	r = FAULT_AT("store.upper") ? -errno : make_part(up);
+	if (r < 0)
+		return err_sys(e, r, "cannot make the layer %s", up);
+	if (dress_upper(l->host, up, e) < 0)
+		return -1;
+	r = FAULT_AT("store.work") ? -errno : make_part(wk);
+	return r < 0 ? err_sys(e, r, "cannot make the work directory %s", wk) : 0;
+}
+
+int layer_resume(const struct view_layer *l, struct err *e)
+{
+	AUTO_FREE char *up = xasprintf("%s/up", l->dir);
+	AUTO_FREE char *wk = xasprintf("%s/wk", l->dir);
+	/* Left by the last mount; its own name lets a new one take its place. */
+	AUTO_FREE char *old = xasprintf("%s/wk.%lld", l->dir,
+					(long long)time(NULL) ^ getpid());
 	struct stat st;
 
 	if (l->kind == LAYER_SCRATCH)
 		return scratch_make(l, e);
-	if (FAULT_AT("store.upper"))
-		return err_sys(e, errno, "cannot make the layer %s", up);
-	if (mkdir(up, 0700) == 0) {
-		if (dress_upper(l->host, up, e) < 0)
-			return -1;
-	} else if (errno != EEXIST || lstat(up, &st) < 0 || !S_ISDIR(st.st_mode)) {
-		return err_sys(e, errno, "cannot make the layer %s", up);
-	}
-	if (FAULT_AT("store.work"))
+	if (lstat(up, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_sys(e, ENOTDIR, "the layer %s is not there", up);
+	if (FAULT_AT("store.rework") || (rename(wk, old) < 0 && errno != ENOENT) ||
+	    mkdir(wk, 0700) < 0)
 		return err_sys(e, errno, "cannot make the work directory %s", wk);
-	if (mkdir(wk, 0700) == 0)
-		return 0;
-	if (errno == EEXIST) {
-		/* Left by the last mount; its own name lets a new one take its place. */
-		AUTO_FREE char *old = xasprintf("%s/wk.%lld", l->dir,
-						(long long)time(NULL) ^ getpid());
-
-		if (rename(wk, old) == 0 && mkdir(wk, 0700) == 0)
-			return 0;
-	}
-	return err_sys(e, errno, "cannot make the work directory %s", wk);
+	return 0;
 }

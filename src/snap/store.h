@@ -23,12 +23,15 @@ bool store_fs_upper(const char *fstype);
 bool store_fs_lower(const char *fstype);
 
 /*
- * Makes the directories of one layer in @l->dir (which must exist): `up`, with the rights
- * that the user really has on the host's directory, and an empty `wk`. A layer that has an
- * `up` already keeps it and gets a fresh `wk`: the kernel refuses to mount
- * twice with a volatile one. A scratch layer is the directory itself.
+ * Makes the directories of one layer in @l->dir (which must exist), or takes those that a
+ * transaction before left clean: `up`, with the rights that the user really has on the
+ * host's directory, and an empty `wk`. A scratch layer is the directory itself.
  */
 int layer_make(const struct view_layer *l, struct err *e);
+
+/* A layer that was in use: its `up` as it is, and a fresh `wk`, since the kernel refuses to
+ * mount twice with a volatile one. */
+int layer_resume(const struct view_layer *l, struct err *e);
 
 /*
  * The kernel cannot copy up an object whose owner or group is not mapped inside (one-id

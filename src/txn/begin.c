@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +48,26 @@ static char *dir_in(const char *store, const char *token)
 	return xasprintf("%s/%s", store, token);
 }
 
+/* The transaction's directory in one store: one that was left clean if there is any. */
+static int make_top(const struct view *v, const char *store, const char *dir,
+		    struct err *e)
+{
+	AUTO_BUF struct buf shape = BUF_INIT;
+
+	if (access(dir, F_OK) == 0)
+		return 0;
+	for (size_t i = 0; i < v->nlayers; i++)
+		spare_shape(&shape, v->layers[i].kind,
+			    strcmp(v->layers[i].store, store) == 0);
+	return spare_take(dir, buf_str(&shape)) == 0 ? 0 : make_dir(dir, e);
+}
+
 static int make_layer(struct view *v, size_t i, const char *token, struct err *e)
 {
 	struct view_layer *l = &v->layers[i];
 	AUTO_FREE char *dir = dir_in(l->store, token);
 
-	if (make_dir(dir, e) < 0)
+	if (make_top(v, l->store, dir, e) < 0)
 		return -1;
 	free(l->dir);
 	l->dir = xasprintf("%s/l%zu", dir, i);
@@ -72,6 +87,27 @@ static int make_stage(struct home *h, struct view *v, struct err *e)
 	return make_dir(v->stage, e);
 }
 
+/*
+ * From Linux 6.13 on, a file whose time was asked for gets an exact one with its next
+ * change, and no file gets an earlier one afterwards: what is older was there before,
+ * what is not came later, and there is no tick to be waited for.
+ */
+static void begin_exactly(struct txn *t)
+{
+	struct stat st;
+	int64_t before, ctime;
+
+	if (fchmod(t->lock, 0700) < 0 || fstat(t->lock, &st) < 0)
+		return;
+	before = clock_now(CLOCK_REALTIME);
+	if (fchmod(t->lock, 0700) < 0 || fstat(t->lock, &st) < 0)
+		return;
+	ctime = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
+	t->exact = ctime >= before;
+	if (t->exact)
+		t->rec.begin_ns = ctime;
+}
+
 static int make_data(struct home *h, struct view *v, const char *token, struct txn *t,
 		     struct err *e)
 {
@@ -80,13 +116,14 @@ static int make_data(struct home *h, struct view *v, const char *token, struct t
 	if (make_dir(store, e) < 0)
 		return -1;
 	t->rec.dir = dir_in(store, token);
-	if (make_dir(t->rec.dir, e) < 0)
+	if (make_top(v, store, t->rec.dir, e) < 0)
 		return -1;
 	if (make_stage(h, v, e) < 0)
 		return -1;
 	t->lock = lock_take(t->rec.dir, false);
 	if (t->lock < 0)
 		return err_sys(e, t->lock, "cannot lock %s", t->rec.dir);
+	begin_exactly(t);
 	for (size_t i = 0; i < v->nlayers; i++)
 		if (make_layer(v, i, token, e) < 0)
 			return -1;
@@ -218,13 +255,21 @@ static bool saw_nothing(const struct txn_record *r)
  */
 static void begin_with_tick(struct txn *t)
 {
-	const struct timespec pause = { .tv_nsec = 200000 };
-	int64_t now;
+	struct timespec next;
+	int64_t now, tick;
 
-	if (!saw_nothing(&t->rec))
+	if (t->exact || !saw_nothing(&t->rec))
 		return;
-	while ((now = clock_now(CLOCK_REALTIME_COARSE)) <= t->came_ns)
-		nanosleep(&pause, NULL);
+	clock_getres(CLOCK_REALTIME_COARSE, &next);
+	tick = next.tv_nsec;
+	while ((now = clock_now(CLOCK_REALTIME_COARSE)) <= t->came_ns) {
+		next.tv_sec = (now + tick) / 1000000000;
+		next.tv_nsec = (now + tick) % 1000000000;
+		if (clock_now(CLOCK_REALTIME) >= now + tick)
+			sched_yield();
+		else
+			clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &next, NULL);
+	}
 	t->rec.begin_ns = now;
 }
 
@@ -288,7 +333,7 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 				"stet diff t%lld",
 				(long long)t->rec.id);
 		}
-		if (layer_make(l, e) < 0)
+		if (layer_resume(l, e) < 0)
 			return -1;
 	}
 	if (t->rec.state != TXN_ACTIVE &&

@@ -92,6 +92,9 @@ int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reas
 		return -1;
 	if (finish(h, t, TXN_PRUNED, exit_status, reason, e) < 0)
 		return -1;
+	/* Nobody asks for it any more, and the next one may take the directory over at once. */
+	cleanup_close(&t->lock);
+	t->lock = -1;
 	data_retire(&t->rec);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef STET_TXN_PARTS_H
 #define STET_TXN_PARTS_H
 
+#include "base/buf.h"
 #include "txn/txn.h"
 
 /* Private to the room. */
@@ -21,6 +22,17 @@ int data_remove(const struct txn_record *r, uint64_t *bytes);
 
 /* Puts them aside instead, under a name that txn_clear() knows: deleting takes longer. */
 void data_retire(const struct txn_record *r);
+
+/*
+ * Directories of a transaction that changed nothing, kept for the next one (spare.c), under
+ * this name and their shape: a letter for each layer, which spare_shape() appends.
+ */
+#define SPARE "spare-"
+void spare_shape(struct buf *shape, enum layer_kind kind, bool here);
+/* Makes the spare of that shape beside @dir become @dir. -ENOENT: there is none. */
+int spare_take(const char *dir, const char *shape);
+/* Keeps @dir as the spare. False if it is not clean or there is one already: then it stays. */
+bool spare_keep(const char *dir, const char *shape);
 
 /* Counts what is in the stores and belongs to no row. */
 int txn_orphans(struct home *h, struct prune_result *r, struct err *e);

@@ -93,6 +93,20 @@ int data_remove(const struct txn_record *r, uint64_t *bytes)
 
 #define GONE ".gone"
 
+/* For the next one, if nothing was ever done in it. */
+static bool keep_spare(const struct txn_record *r, const char *dir)
+{
+	AUTO_BUF struct buf shape = BUF_INIT;
+
+	for (size_t i = 0; i < r->nlayers; i++) {
+		size_t n = parent_len(r->layers[i].dir);
+
+		spare_shape(&shape, r->layers[i].kind,
+			    strlen(dir) == n && memcmp(r->layers[i].dir, dir, n) == 0);
+	}
+	return spare_keep(dir, buf_str(&shape));
+}
+
 void data_retire(const struct txn_record *r)
 {
 	struct names dirs = { 0 };
@@ -101,6 +115,8 @@ void data_retire(const struct txn_record *r)
 	for (size_t i = 0; i < dirs.n; i++) {
 		AUTO_FREE char *aside = xasprintf("%s" GONE, dirs.v[i]);
 
+		if (keep_spare(r, dirs.v[i]))
+			continue;
 		if (rename(dirs.v[i], aside) < 0)
 			remove_dir(dirs.v[i], NULL);
 	}
@@ -207,6 +223,8 @@ static int sweep(struct prune *p, const char *store, struct err *e)
 	while (d && (de = readdir(d))) {
 		AUTO_FREE char *dir = xasprintf("%s/%s", store, de->d_name);
 
+		if (strncmp(de->d_name, SPARE, strlen(SPARE)) == 0 && !p->dry_run)
+			remove_dir(dir, &p->res->bytes);
 		if (!is_ours(de->d_name, "") || !names_add(&p->known, dir, strlen(dir)))
 			continue;
 		lock = lock_take(dir, false);

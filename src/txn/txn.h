@@ -37,6 +37,7 @@ struct txn {
 	int lock;	 /* the flock, or -1 */
 	int guard;	 /* between txn_prepare() and txn_record(); else -1 */
 	int64_t came_ns; /* when it was prepared, by the fine clock */
+	bool exact;	 /* its beginning can be told from what was written just before */
 };
 void txn_close(struct txn *t); /* gives the lock up */
 

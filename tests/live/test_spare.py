@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Directories of a transaction that changed nothing serve the next one, and only then."""
+import os
+
+import pytest
+
+
+def store(stet):
+    return os.path.join(stet.home, ".local/state/stet/tx")
+
+
+def spares(stet):
+    return sorted(n for n in os.listdir(store(stet)) if n.startswith("spare-"))
+
+
+def inode(stet):
+    names = spares(stet)
+    assert len(names) == 1, os.listdir(store(stet))
+    return os.stat(os.path.join(store(stet), names[0])).st_ino
+
+
+def test_the_next_one_takes_it(stet, work):
+    stet.run("true", cwd=work).ok()
+    first = inode(stet)
+    for _ in range(3):
+        stet.run("true", cwd=work).ok()
+        assert inode(stet) == first
+    stet.sh("echo x > f; mkdir d", cwd=work).ok()
+    assert not spares(stet)
+    assert sorted(stet.changes(cwd=work, below=work)) == [b"d", b"f"]
+    # One that is pending keeps its own: the next makes another.
+    stet.run("true", cwd=work).ok()
+    assert inode(stet) != first
+
+
+def test_each_of_several_at_once_has_its_own(stet, work):
+    stet.run("true", cwd=work).ok()
+    a, b = (stet.popen("run", "--", "sh", "-c", f"echo {n} > {n}; exec cat", cwd=work,
+                       stdin=-1, stdout=-1, stderr=-1) for n in "ab")
+    for p in (a, b):
+        p.communicate(b"", timeout=60)
+        assert p.returncode == 0
+    for tx in stet.transactions():
+        if tx["state"] == "pending":
+            assert len(stet.changes(tx["id"], cwd=work)) == 1
+
+
+@pytest.mark.parametrize("script", [
+    "echo x > /tmp/left",
+    "mkdir /var/tmp/left",
+    "setfattr -n user.left -v x /tmp",
+    "setfacl -d -m u::rwx /tmp",
+    "cat f; exec 3<>f",
+    "mkdir d; rmdir d; touch f2; rm f2; : > ~/.left; rm ~/.left",
+])
+def test_nothing_of_the_last_one_is_seen(stet, work, script):
+    """Whether it is kept or not: the next finds what it would find in new directories."""
+    (work / "f").write_text("x\n")
+    look = ("getfacl -cp /tmp /var/tmp; getfattr -d -m - /tmp /var/tmp . ~; "
+            "stat -c '%n %a %u %g %y' ~ . f; ls -la /tmp /var/tmp | grep -v ' \\.\\.*$'; "
+            "mkdir -p x/y; ls -A ~")
+    stet.run("true", cwd=work).ok()
+    stet("prune", cwd=work).ok()
+    want = stet.sh(look, cwd=work).ok().out
+    stet("rollback", cwd=work).ok()
+    stet.sh(script, cwd=work, opts=("--on-success", "rollback"))
+    stet.sh(script, cwd=work)
+    if stet("status", cwd=work).rc == 0:
+        stet("rollback", cwd=work)
+    stet.run("true", cwd=work).ok()
+    assert stet.sh(look, cwd=work).ok().out == want
+
+
+def test_prune_leaves_none(stet, work):
+    stet.run("true", cwd=work).ok()
+    assert spares(stet)
+    stet("prune", cwd=work).ok()
+    assert not spares(stet)
