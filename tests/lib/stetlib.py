@@ -132,7 +132,24 @@ class Stet:
 
     def settle(self):
         """Waits until what a run left to the background is done."""
-        wait_until(lambda: not processes_with("--housekeep\0" + self.state))
+        wait_until(lambda: not self.background())
+
+    def background(self):
+        """Ids of our processes that nobody here has started: forked off, executed or not yet."""
+        mine = {p.pid for p in self.started if p.poll() is None}
+        found = processes_with("--housekeep\0" + self.state)
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    ours = os.fsencode(f"HOME={self.home}") in f.read().split(b"\0")
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                    parent = int(f.read().rpartition(")")[2].split()[1])
+                if ours and os.readlink(f"/proc/{pid}/exe") == self.path and \
+                        not mine & {int(pid), parent}:
+                    found.append(int(pid))
+            except OSError:
+                pass
+        return found
 
     def sh(self, script, *args, opts=(), **kw):
         """A shell script inside; $1... are args."""
