@@ -54,20 +54,30 @@ static int make_top(const struct view *v, const char *store, const char *dir,
 {
 	AUTO_BUF struct buf shape = BUF_INIT;
 
-	if (access(dir, F_OK) == 0)
-		return 0;
 	for (size_t i = 0; i < v->nlayers; i++)
 		spare_shape(&shape, v->layers[i].kind,
 			    strcmp(v->layers[i].store, store) == 0);
 	return spare_take(dir, buf_str(&shape)) == 0 ? 0 : make_dir(dir, e);
 }
 
-static int make_layer(struct view *v, size_t i, const char *token, struct err *e)
+/* Is @store the one of a layer before the @i-th, or the state directory's own? */
+static bool has_top(const struct view *v, size_t i, const char *own)
+{
+	const char *store = v->layers[i].store;
+
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(v->layers[j].store, store) == 0)
+			return true;
+	return strcmp(store, own) == 0;
+}
+
+static int make_layer(struct view *v, size_t i, const char *own, const char *token,
+		      struct err *e)
 {
 	struct view_layer *l = &v->layers[i];
 	AUTO_FREE char *dir = dir_in(l->store, token);
 
-	if (make_top(v, l->store, dir, e) < 0)
+	if (!has_top(v, i, own) && make_top(v, l->store, dir, e) < 0)
 		return -1;
 	free(l->dir);
 	l->dir = xasprintf("%s/l%zu", dir, i);
@@ -125,7 +135,7 @@ static int make_data(struct home *h, struct view *v, const char *token, struct t
 		return err_sys(e, t->lock, "cannot lock %s", t->rec.dir);
 	begin_exactly(t);
 	for (size_t i = 0; i < v->nlayers; i++)
-		if (make_layer(v, i, token, e) < 0)
+		if (make_layer(v, i, store, token, e) < 0)
 			return -1;
 	return 0;
 }

@@ -21,6 +21,7 @@ int home_guard(const struct home *h, int how);
 int data_remove(const struct txn_record *r, uint64_t *bytes);
 
 /* Puts them aside instead, under a name that txn_clear() knows: deleting takes longer. */
+#define GONE ".gone"
 void data_retire(const struct txn_record *r);
 
 /*

@@ -91,8 +91,6 @@ int data_remove(const struct txn_record *r, uint64_t *bytes)
 	return first;
 }
 
-#define GONE ".gone"
-
 /* For the next one, if nothing was ever done in it. */
 static bool keep_spare(const struct txn_record *r, const char *dir)
 {
@@ -140,29 +138,36 @@ static void clear_store(const char *store)
 }
 
 /* The stores of the newest transactions: what was put aside lately is in one of them. */
+enum { RECENT = 100 };
+
+struct recent {
+	struct names stores;
+	unsigned seen;
+};
+
 static int recent_store(void *arg, struct txn_record *r, struct err *e)
 {
-	struct names *stores = arg;
+	struct recent *recent = arg;
 	struct names dirs = { 0 };
 
 	(void)e;
 	if (r->dir)
 		data_dirs(r, &dirs);
 	for (size_t i = 0; i < dirs.n; i++)
-		names_add(stores, dirs.v[i], parent_len(dirs.v[i]));
+		names_add(&recent->stores, dirs.v[i], parent_len(dirs.v[i]));
 	names_free(&dirs);
-	return stores->n > 32;
+	return ++recent->seen >= RECENT;
 }
 
 void txn_clear(struct home *h)
 {
-	struct names stores = { 0 };
+	struct recent recent = { 0 };
 	struct err e;
 
-	journal_txn_each(h->journal, recent_store, &stores, &e);
-	for (size_t i = 0; i < stores.n; i++)
-		clear_store(stores.v[i]);
-	names_free(&stores);
+	journal_txn_each(h->journal, recent_store, &recent, &e);
+	for (size_t i = 0; i < recent.stores.n; i++)
+		clear_store(recent.stores.v[i]);
+	names_free(&recent.stores);
 }
 
 struct prune {

@@ -17,7 +17,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "sys/rmtree.h"
 #include "txn/parts.h"
 
 void spare_shape(struct buf *shape, enum layer_kind kind, bool here)
@@ -50,20 +49,38 @@ static bool has_attrs(int fd)
 		strcmp(names, "trusted.overlay.uuid") != 0);
 }
 
-/* How many names @fd holds, as far as @most; its owner and rights must still be ours alone. */
-static bool holds(int fd, size_t most, size_t *n)
+/* Counts the names in @fd, "." and ".." apart, up to a few. No stream: this is on every run's way. */
+static int count_names(int fd, size_t *n)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	AUTO_CLOSEDIR DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *de;
-	struct stat st;
+	union {
+		struct dirent64 de;
+		char space[1024];
+	} u;
+	long len;
 
-	if (!d || fstat(fd, &st) < 0 || st.st_uid != geteuid() ||
-	    st.st_gid != getegid() || has_attrs(fd))
-		return false;
-	for (*n = 0; (de = readdir(d)) && *n <= most;)
-		*n += strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0;
-	return *n <= most;
+	for (*n = 0; *n < 16;) {
+		len = syscall(SYS_getdents64, fd, &u, sizeof(u));
+		if (len <= 0)
+			return len < 0 ? -errno : 0;
+		for (long at = 0; at < len;) {
+			const struct dirent64 *de = (const void *)(u.space + at);
+
+			*n += strcmp(de->d_name, ".") != 0 &&
+			      strcmp(de->d_name, "..") != 0;
+			at += de->d_reclen;
+		}
+	}
+	return 0;
+}
+
+/* Does @fd hold just @want names, and are its owner and its attributes still ours alone? */
+static bool holds(int fd, size_t want)
+{
+	struct stat st;
+	size_t n;
+
+	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && st.st_gid == getegid() &&
+	       !has_attrs(fd) && count_names(fd, &n) == 0 && n == want;
 }
 
 static int open_in(int dirfd, const char *name)
@@ -74,50 +91,55 @@ static int open_in(int dirfd, const char *name)
 static bool is_empty(int dirfd, const char *name)
 {
 	AUTO_CLOSE int fd = open_in(dirfd, name);
-	size_t n;
 
-	return fd >= 0 && holds(fd, 0, &n);
+	return fd >= 0 && holds(fd, 0);
 }
 
-/* The kernel will not mount again with what a volatile layer leaves in its work directory. */
-static bool clean_work(int layer)
+/*
+ * The kernel will not mount again with what a volatile layer leaves in its work directory:
+ * that is put aside, for txn_clear() to delete. It has to be ours to write, to be moved.
+ * Its new name is the transaction's with the layer in place of the last digit.
+ */
+static bool clean_work(int layer, const char *aside)
 {
 	AUTO_CLOSE int wk = open_in(layer, "wk");
-	size_t n;
 
-	if (wk < 0 || !holds(wk, 1, &n))
+	if (wk < 0)
 		return false;
-	return n == 0 || rmtree_at(wk, "work", NULL) == 0;
+	if (fchmodat(wk, "work", 0700, 0) < 0)
+		return errno == ENOENT && holds(wk, 0);
+	return holds(wk, 1) &&
+	       syscall(SYS_renameat2, wk, "work", AT_FDCWD, aside, RENAME_NOREPLACE) == 0;
 }
 
-static bool clean_layer(int dir, size_t i, char kind)
+static bool clean_layer(int dir, size_t i, char kind, const char *top)
 {
+	AUTO_FREE char *aside = xasprintf("%.*s%zx" GONE, (int)strlen(top) - 1, top, i);
 	AUTO_CLOSE int layer = -1;
 	char name[24];
-	size_t n;
 
 	snprintf(name, sizeof(name), "l%zu", i);
 	if (kind == 's')
 		return is_empty(dir, name);
 	layer = open_in(dir, name);
-	return layer >= 0 && holds(layer, 2, &n) && n == 2 && is_empty(layer, "up") &&
-	       clean_work(layer);
+	return layer >= 0 && i < 16 && holds(layer, 2) && is_empty(layer, "up") &&
+	       clean_work(layer, aside);
 }
 
 bool spare_keep(const char *dir, const char *shape)
 {
 	AUTO_FREE char *spare = spare_path(dir, shape);
 	AUTO_CLOSE int fd = open_in(AT_FDCWD, dir);
-	size_t layers = 0, n;
+	size_t layers = 0;
 
 	if (fd < 0)
 		return false;
 	for (size_t i = 0; shape[i]; i++)
 		layers += shape[i] != '-';
-	if (!holds(fd, layers, &n) || n != layers)
+	if (!holds(fd, layers))
 		return false;
 	for (size_t i = 0; shape[i]; i++)
-		if (shape[i] != '-' && !clean_layer(fd, i, shape[i]))
+		if (shape[i] != '-' && !clean_layer(fd, i, shape[i], dir))
 			return false;
 	return !FAULT_AT("spare.keep") && syscall(SYS_renameat2, AT_FDCWD, dir, AT_FDCWD,
 						  spare, RENAME_NOREPLACE) == 0;
