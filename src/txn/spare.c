@@ -49,7 +49,7 @@ static bool has_attrs(int fd)
 		strcmp(names, "trusted.overlay.uuid") != 0);
 }
 
-/* Counts the names in @fd, "." and ".." apart, up to a few. No stream: this is on every run's way. */
+/* Counts the names in @fd, "." and ".." apart, up to a few. By hand: each run goes this way. */
 static int count_names(int fd, size_t *n)
 {
 	union {
