@@ -173,10 +173,11 @@ int fault_skip(const char *name)
 	if (!spec || !*spec)
 		return 0;
 	colon = strchr(spec, ':');
-	if (!colon || !parse_count(colon + 1, &end, &nth) || *end)
+	if (!colon || !parse_count(colon + 1, &end, &nth) || strcmp(end, "+") > 0)
 		unreadable();
 	if (strlen(name) != (size_t)(colon - spec) ||
 	    memcmp(name, spec, strlen(name)) != 0)
 		return 0;
-	return ++met == nth;
+	met++;
+	return met == nth || (*end == '+' && met > nth);
 }

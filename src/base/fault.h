@@ -30,8 +30,9 @@
  * Counting is per process, a child going on from its parent's count. A STET_FAULT that
  * cannot be read aborts: a test must not pass because nothing was injected.
  *
- * FAULT_SKIP("name") is true the nth time if STET_FAULT_SKIP=name:nth says so: the step is
- * then left out and reported as done. So a test can show that it would notice.
+ * FAULT_SKIP("name") is true the nth time if STET_FAULT_SKIP=name:nth says so, and ever
+ * after if it says name:nth+: the step is then left out and reported as done. So a test
+ * can show that it would notice.
  */
 #ifdef STET_FAULTS
 #define FAULT_POINT(name) fault_point(name)

@@ -29,7 +29,7 @@
 
 #define TXN_COLUMNS                                                          \
 	"id, name, state, workspace, dir, argv, options, begin_ns, end_ns, " \
-	"exit_status, reason, hidden, atomic FROM txn "
+	"exit_status, reason, hidden, atomic, policy FROM txn "
 
 #define OP_COLUMNS                                                             \
 	"id, txn, kind, state, target, undone, plan, changes, before, after, " \
@@ -44,8 +44,8 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_COMMIT] = "COMMIT",
 	[SQL_MARK] = "UPDATE meta SET value = value + 1 WHERE key = 'checkpoints'",
 	[SQL_TXN_ADD] = "INSERT INTO txn(name, state, workspace, dir, argv, options, "
-			"begin_ns, end_ns, exit_status, reason, hidden, atomic) "
-			"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+			"begin_ns, end_ns, exit_status, reason, hidden, atomic, policy) "
+			"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
 	[SQL_TXN_MOVE] = "UPDATE txn SET state = ?3, atomic = atomic AND ?3 " NOT_SETTLED
 			 "WHERE id = ?1 AND state = ?2",
 	[SQL_TXN_END] = "UPDATE txn SET state = ?2, exit_status = ?3, reason = ?4, "
@@ -57,7 +57,8 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_TXN_BY_NAME] = "SELECT " TXN_COLUMNS "WHERE name = ?1 AND name IS NOT NULL "
 			    "AND state <> 'pruned'",
 	[SQL_TXN_BEFORE] = "SELECT " TXN_COLUMNS
-			   "WHERE id < ?1 ORDER BY id DESC LIMIT ?2",
+			   "WHERE id < ?1 AND (?3 OR state <> 'pruned') "
+			   "ORDER BY id DESC LIMIT ?2",
 	[SQL_TXN_UNFINISHED] =
 		"SELECT id FROM txn WHERE id > ?1 "
 		"AND state IN ('committing', 'undoing') ORDER BY id LIMIT 1",

@@ -86,6 +86,7 @@ struct txn_record {
 	 * back. Ends with the first decision: what an undo brings back is an ordinary one.
 	 */
 	bool atomic;
+	char *policy; /* hash of the policy that judged its commands; NULL: none did */
 };
 void txn_record_free(struct txn_record *r); /* the contents, not r itself */
 
@@ -114,9 +115,15 @@ int journal_txn_get(struct journal *j, int64_t id, struct txn_record *r, struct 
 int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *r,
 			struct err *e);
 
-/* All, newest first, each freed after @fn returned. Positive return of @fn stops early. */
+/*
+ * All, or those that are not pruned (most are, in time: whoever has no use for them is
+ * spared their number), newest first, each freed after @fn returned. Positive return of @fn
+ * stops early.
+ */
+enum journal_range { JOURNAL_KEPT, JOURNAL_ALL };
 typedef int journal_txn_fn(void *arg, struct txn_record *r, struct err *e);
-int journal_txn_each(struct journal *j, journal_txn_fn *fn, void *arg, struct err *e);
+int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn *fn,
+		     void *arg, struct err *e);
 
 /*
  * Moves what the log holds into the database file (fsyncs): off the critical path. Being

@@ -86,6 +86,9 @@ static const char *const journal_steps[] = {
 	"ALTER TABLE txn ADD COLUMN atomic INTEGER NOT NULL DEFAULT 0\n"
 	"	CHECK(atomic IN (0, 1));\n"
 	"CREATE INDEX txn_atomic ON txn(id) WHERE atomic = 1;\n",
+
+	/* 2 -> 3: by which policy its commands were judged */
+	"ALTER TABLE txn ADD COLUMN policy TEXT;\n",
 };
 
 /* The format this program writes (user_version). */

@@ -43,6 +43,7 @@ void txn_record_free(struct txn_record *r)
 	free(r->hidden);
 	free(r->options);
 	free(r->reason);
+	free(r->policy);
 	for (i = 0; i < r->nlayers; i++) {
 		free(r->layers[i].host);
 		free(r->layers[i].dir);
@@ -162,6 +163,7 @@ static int add_row(struct journal *j, const struct txn_record *r, int64_t *id,
 	db_bind_text(st, 10, r->reason);
 	sqlite3_bind_blob64(st, 11, buf_str(&hidden), hidden.len, SQLITE_STATIC);
 	sqlite3_bind_int(st, 12, r->atomic);
+	db_bind_text(st, 13, r->policy);
 	rc = db_step(st);
 	sqlite3_clear_bindings(st);
 	if (rc == SQLITE_CONSTRAINT_UNIQUE && r->name)
@@ -382,7 +384,8 @@ static bool get_row(sqlite3_stmt *st, struct txn_record *r)
 	    !db_get_number(st, 8, INT64_MIN, INT64_MAX, &r->end_ns) ||
 	    !db_get_number(st, 9, INT_MIN, INT_MAX, &exit_status) ||
 	    !db_get_string(st, 10, false, &r->reason) || !get_argv(st, 11, &r->hidden) ||
-	    !db_get_number(st, 12, 0, 1, &atomic))
+	    !db_get_number(st, 12, 0, 1, &atomic) ||
+	    !db_get_string(st, 13, false, &r->policy))
 		return false;
 	r->exit_status = (int)exit_status;
 	r->atomic = atomic;
@@ -521,7 +524,8 @@ int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *
  * the calls would pin an old snapshot, and a write from within @fn would then fail for
  * good as soon as another process has written.
  */
-int journal_txn_each(struct journal *j, journal_txn_fn *fn, void *arg, struct err *e)
+int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn *fn,
+		     void *arg, struct err *e)
 {
 	AUTO_FREE struct txn_record *batch = xcalloc(BATCH, sizeof(*batch));
 	int64_t before = INT64_MAX;
@@ -534,6 +538,7 @@ int journal_txn_each(struct journal *j, journal_txn_fn *fn, void *arg, struct er
 			return -1;
 		sqlite3_bind_int64(st, 1, before);
 		sqlite3_bind_int(st, 2, BATCH);
+		sqlite3_bind_int(st, 3, which == JOURNAL_ALL);
 		n = read_snapshot(j, st, batch, BATCH, e);
 		for (i = 0, stop = 0; i < n; i++) {
 			before = batch[i].id;

@@ -3,9 +3,20 @@
 #define STET_OPS_CTX_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
+#include "policy/policy.h"
 #include "txn/commit.h"
+
+/* A command that only a person may allow. */
+struct consent_question {
+	const struct exec_facts *facts;
+	const struct verdict *verdict;
+	int64_t txn;
+	int64_t until; /* CLOCK_MONOTONIC in ms: nobody waits longer; 0: no limit */
+};
+enum consent { CONSENT_NO, CONSENT_YES, CONSENT_ALWAYS /* to this rule, this time */ };
 
 /* What the verbs of one command share; opened when first asked for. */
 struct op_ctx {
@@ -16,10 +27,16 @@ struct op_ctx {
 	/* Told of the steps of a commit or undo, for a front end to show; or NULL. */
 	commit_progress *progress;
 	void *progress_arg;
+	/* Asks a person; NULL if there is none, and what needs one is denied. */
+	enum consent (*consent)(void *arg, const struct consent_question *q);
+	void *consent_arg;
 };
 
 void op_ctx_init(struct op_ctx *ctx, char *const *env);
 void op_ctx_close(struct op_ctx *ctx);
+
+/* The state directory alone; the journal is not opened yet. */
+int op_ctx_dir(struct op_ctx *ctx, struct home **h, struct err *e);
 
 /*
  * The user's state; owned by the context. What a crash left is finished or reversed first.

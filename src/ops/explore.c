@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "ops/json.h"
+#include "ops/judge.h"
 #include "ops/sandbox.h"
 
 #define AT(field) offsetof(struct explore_req, field)
@@ -60,8 +61,13 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 		.want_tty = true,
 		.lock = t->lock,
 	};
-	int r = runner_run(&spec, run, e);
+	struct judge j;
+	int r;
 
+	judge_open(&j, ctx, policy_builtin(), &t->rec);
+	judge_attach(&j, &spec);
+	r = runner_run(&spec, run, e);
+	judge_close(&j);
 	strv_free(env);
 	return r;
 }

@@ -170,6 +170,8 @@ json_t *json_txn(const struct txn_record *r)
 			    r->exit_status < 0 ? json_null()
 					       : json_integer(r->exit_status));
 	json_set_str(o, "reason", r->reason);
+	if (r->policy)
+		json_set_str(o, "policy", r->policy);
 	for (i = 0; i < r->neffects; i++) {
 		json_t *f = json_object();
 

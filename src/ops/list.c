@@ -15,19 +15,11 @@ static const struct verb_opt opts[] = {
 	{ NULL },
 };
 
-struct gather {
-	struct list_res *res;
-	bool all;
-};
-
 static int gather(void *arg, struct txn_record *r, struct err *e)
 {
-	struct gather *g = arg;
-	struct list_res *res = g->res;
+	struct list_res *res = arg;
 
 	(void)e;
-	if (!g->all && r->state == TXN_PRUNED)
-		return 0;
 	if (res->n == res->cap) {
 		res->cap = res->cap ? 2 * res->cap : 16;
 		res->v = xrealloc(res->v, res->cap * sizeof(*res->v));
@@ -52,13 +44,13 @@ int op_list(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct list_req *rq = req;
 	struct list_res *res = result;
-	struct gather g = { res, rq->all };
 	struct home *h;
 
 	res->ids = rq->ids;
 	if (op_ctx_look(ctx, &h, e) < 0)
 		return -1;
-	if (journal_txn_each(h->journal, gather, &g, e) < 0) {
+	if (journal_txn_each(h->journal, rq->all ? JOURNAL_ALL : JOURNAL_KEPT, gather,
+			     res, e) < 0) {
 		list_free(res);
 		return -1;
 	}

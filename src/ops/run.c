@@ -171,6 +171,8 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 	bool ok = res->run.reason == RUN_EXIT && res->run.status == 0;
 	int action = ok ? rq->on_success : rq->on_failure;
 
+	if (res->run.reason == RUN_POLICY)
+		action = RUN_ACTION_ROLLBACK; /* whatever the options say */
 	res->decided = action != RUN_ACTION_NONE;
 	if (!res->ntops && !wrote_through(&t->rec) &&
 	    (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT)) {
@@ -281,6 +283,8 @@ static json_t *run_json(const void *result)
 	json_object_set_new(o, "fate", json_string(fates[res->fate]));
 	json_object_set_new(o, "exit", json_integer(res->run.status));
 	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
+	if (res->run.reason == RUN_POLICY)
+		json_set_str(o, "rule", res->run.gate.rule);
 	json_object_set_new(o, "changes", json_totals(&res->totals));
 	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
 	json_object_set_new(o, "run_us", json_integer(res->run.run_us));

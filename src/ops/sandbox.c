@@ -231,6 +231,7 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 	if (view_make(&vr, &s->v, e) < 0)
 		return -1;
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) == 0) {
+		judge_open(&s->judge, s->ctx, policy_builtin(), &s->t.rec);
 		s->t.rec.atomic = ask->atomic;
 		return 0;
 	}
@@ -273,9 +274,12 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	spec->view = &s->v;
 	spec->cwd = s->v.cwd;
 	spec->lock = s->t.lock;
+	judge_attach(&s->judge, spec);
 	if (s->used)
 		return txn_again(&s->v, e) < 0 ? -1 : runner_run(spec, res, e);
 	s->used = true;
+	if (s->judge.policy)
+		s->t.rec.policy = xstrdup(policy_hash(s->judge.policy));
 	spec->ready = record;
 	spec->ready_arg = s;
 	r = runner_run(spec, res, e);
@@ -289,6 +293,7 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 
 void sandbox_close(struct sandbox *s)
 {
+	judge_close(&s->judge);
 	txn_close(&s->t);
 	view_free(&s->v);
 }

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "ops/ctx.h"
+#include "ops/judge.h"
 #include "runner/runner.h"
 #include "snap/view.h"
 
@@ -50,6 +51,7 @@ struct sandbox {
 	struct home *h;
 	struct txn t;
 	struct view v;
+	struct judge judge;
 	bool used;
 };
 

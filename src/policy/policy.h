@@ -44,6 +44,7 @@ enum exe_flags {
 	EXE_BUILT_HERE = 1 << 3, /* its file was written in this transaction */
 	EXE_UNKNOWN = 1 << 4,	 /* it could not be looked at */
 	EXE_FOREIGN = 1 << 5,	 /* another ABI than the native one */
+	EXE_TRACED = 1 << 6,	 /* a debugger inside may change it as it likes */
 };
 
 struct exec_facts {

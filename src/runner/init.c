@@ -29,13 +29,14 @@
 #include "sys/ns.h"
 
 /* Descriptors of PID 1 that survive the great closing; the rest is the host's. */
-enum { FD_CTL = 3, FD_STDIO = 4, FD_FIRST_FREE = 7 };
+enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_FIRST_FREE = 8 };
 
 struct init {
 	const struct init_args *a;
 	int pty;    /* the slave, or -1 */
 	int child;  /* the command */
 	int sysctl; /* the host's /proc/sys/user */
+	int hand;   /* the command's socket until it has been executed; -1 after */
 	struct notify notify;
 };
 
@@ -53,12 +54,12 @@ _Noreturn static void fail(const struct err *e)
  */
 static void close_host(const struct init_args *a)
 {
-	int high[4] = { a->ctl, a->stdio[0], a->stdio[1], a->stdio[2] };
+	int high[] = { a->ctl, a->stdio[0], a->stdio[1], a->stdio[2], a->gate };
 
-	for (int i = 0; i < 4; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(high); i++)
 		high[i] = high[i] < 0 ? -1 : fcntl(high[i], F_DUPFD_CLOEXEC, 64);
 	close(FD_CTL);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < (int)ARRAY_SIZE(high); i++) {
 		close(FD_CTL + i);
 		if (high[i] >= 0)
 			dup3(high[i], FD_CTL + i, O_CLOEXEC);
@@ -219,7 +220,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	if (chdir(spec->cwd) < 0)
 		give_up(sock, "cannot enter the working directory", errno);
 	take_streams(in, sock);
-	listener = notify_install();
+	listener = notify_install(in->a->gate >= 0);
 	if (listener < 0)
 		give_up(sock, "cannot install the system call filter", listener);
 	log_debug("in the second namespaces, filter installed");
@@ -235,6 +236,21 @@ _Noreturn static void command_main(const struct init *in, int sock)
 }
 
 /* --- PID 1's side --- */
+
+static void make_gate(struct init *in)
+{
+	const struct run_spec *spec = in->a->spec;
+	const struct gate_setup s = { .calls = spec->gate,
+				      .workspace = spec->view->workspace,
+				      .home = spec->view->home,
+				      .since = in->a->since,
+				      .root = spec->view->root,
+				      .listener = &in->notify.u,
+				      .sock = FD_GATE };
+
+	if (in->a->gate >= 0)
+		in->notify.gate = gate_new(&s);
+}
 
 /* Follows the command up to its exec; the listener is ours when this returns 0. */
 static int shake_hands(struct init *in, int sock, struct err *e)
@@ -258,8 +274,11 @@ static int shake_hands(struct init *in, int sock, struct err *e)
 			return err_sys(e, r, "cannot map the users inside");
 		ctl_send_value(sock, CTL_GO, 0, 0);
 	}
-	r = notify_init(&in->notify, fd);
-	return r < 0 ? err_sys(e, r, "cannot listen to the system call filter") : 0;
+	r = unotify_open(&in->notify.u, fd);
+	if (r < 0)
+		return err_sys(e, r, "cannot listen to the system call filter");
+	make_gate(in);
+	return 0;
 }
 
 static int64_t elapsed_us(int64_t since_ns)
@@ -274,7 +293,7 @@ static int start(struct init *in, struct err *e)
 {
 	AUTO_CLOSE int mine = -1, theirs = -1;
 	struct ctl_msg m, go = { .type = CTL_GO };
-	int sock[2], fd;
+	int sock[2];
 
 	if (ctl_pair(sock) < 0)
 		return err_sys(e, errno, "cannot make a socket");
@@ -297,10 +316,19 @@ static int start(struct init *in, struct err *e)
 	ctl_send(FD_CTL, &m, -1, 0);
 	go.extra = await_go(FD_CTL);
 	ctl_send(mine, &go, -1, 0);
-	/* End of file: the exec closed it. A message: the exec failed. */
-	if (ctl_recv(mine, &m, &fd, 0) == 1 && m.type == CTL_EXEC_FAILED)
-		ctl_send(FD_CTL, &m, -1, 0);
+	in->hand = TAKE_FD(mine);
 	return 0;
+}
+
+/* End of file: the exec closed it. A message: the exec failed. */
+static void hear_command(struct init *in)
+{
+	struct ctl_msg m;
+	int fd;
+
+	if (ctl_recv(in->hand, &m, &fd, 0) == 1 && m.type == CTL_EXEC_FAILED)
+		ctl_send(FD_CTL, &m, -1, 0);
+	close(TAKE_FD(in->hand));
 }
 
 static void signal_command(const struct init *in, int sig)
@@ -336,13 +364,18 @@ static void reap(struct init *in)
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
+		if (in->notify.gate && gate_waited(in->notify.gate, pid, status))
+			continue;
 		if (pid != in->child)
 			continue;
 		if (WIFSTOPPED(status)) {
 			ctl_send_value(FD_CTL, CTL_STOPPED, WSTOPSIG(status), 0);
 			continue;
 		}
+		/* What it has said before it died comes first. */
+		if (in->hand >= 0)
+			hear_command(in);
 		m.value = status;
 		m.extra = in->notify.renames;
 		ctl_send(FD_CTL, &m, -1, 0);
@@ -350,33 +383,71 @@ static void reap(struct init *in)
 	}
 }
 
+/* A verdict ends it all, as soon as it is known outside. */
+_Noreturn static void end_all(struct gate *g)
+{
+	struct pollfd p = { .fd = FD_GATE, .events = POLLOUT };
+
+	while (!gate_ready(g) && poll(&p, 1, -1) >= 0 && !(p.revents & POLLHUP))
+		gate_flush(g);
+	_exit(1);
+}
+
+static void on_gate(struct gate *g, short revents)
+{
+	if (revents & POLLOUT)
+		gate_flush(g);
+	if (revents & ~POLLOUT && !gate_answered(g))
+		_exit(1); /* nobody is there to ask any more */
+}
+
+enum { POLL_LISTENER, POLL_SIGNAL, POLL_CTL, POLL_HAND, POLL_GATE, POLL_COUNT };
+
 _Noreturn static void supervise(struct init *in, int sigfd)
 {
-	struct pollfd p[] = { { .fd = in->notify.fd, .events = POLLIN },
-			      { .fd = sigfd, .events = POLLIN },
-			      { .fd = FD_CTL, .events = POLLIN } };
+	struct pollfd p[POLL_COUNT] = {
+		[POLL_LISTENER] = { .fd = in->notify.u.fd },
+		[POLL_SIGNAL] = { .fd = sigfd, .events = POLLIN },
+		[POLL_CTL] = { .fd = FD_CTL, .events = POLLIN },
+		[POLL_HAND] = { .events = POLLIN },
+		[POLL_GATE] = { .fd = in->notify.gate ? FD_GATE : -1 },
+	};
+	struct gate *g = in->notify.gate;
 	struct signalfd_siginfo si;
+	bool ready;
 
 	reap(in);
 	for (;;) {
-		if (poll(p, ARRAY_SIZE(p), -1) < 0 && errno != EINTR)
+		ready = !g || gate_ready(g);
+		p[POLL_LISTENER].events = ready ? POLLIN : 0;
+		p[POLL_GATE].events = ready ? POLLIN : POLLIN | POLLOUT;
+		p[POLL_HAND].fd = in->hand;
+		if (poll(p, POLL_COUNT, g ? gate_wait_ms(g) : -1) < 0 && errno != EINTR)
 			_exit(1);
-		if (p[0].revents & POLLIN) {
-			if (notify_serve(&in->notify) < 0)
-				p[0].fd = -1;
-		} else if (p[0].revents) {
-			p[0].fd = -1; /* no filtered process is left */
-		}
-		if (p[1].revents && read(sigfd, &si, sizeof(si)) > 0)
+		if (p[POLL_SIGNAL].revents && read(sigfd, &si, sizeof(si)) > 0)
 			reap(in);
-		if (p[2].revents)
+		if (p[POLL_LISTENER].revents & POLLIN) {
+			if (notify_serve(&in->notify) < 0)
+				p[POLL_LISTENER].fd = -1;
+		} else if (p[POLL_LISTENER].revents) {
+			p[POLL_LISTENER].fd = -1; /* no filtered process is left */
+		}
+		if (p[POLL_HAND].revents && in->hand >= 0)
+			hear_command(in);
+		if (p[POLL_CTL].revents)
 			command_from_above(in);
+		if (p[POLL_GATE].revents)
+			on_gate(g, p[POLL_GATE].revents);
+		if (g && gate_killed(g))
+			end_all(g);
+		if (g)
+			gate_tick(g);
 	}
 }
 
 _Noreturn void init_main(const struct init_args *a)
 {
-	struct init in = { .a = a, .pty = -1, .notify = { .fd = -1 } };
+	struct init in = { .a = a, .pty = -1, .hand = -1, .notify.u.fd = -1 };
 	struct err e = { 0 };
 	sigset_t chld;
 	int sigfd;
@@ -395,5 +466,6 @@ _Noreturn void init_main(const struct init_args *a)
 	}
 	if (enter(&in, &e) < 0 || (a->pty && open_pty(&in, &e) < 0) || start(&in, &e) < 0)
 		fail(&e);
+	signal(SIGPIPE, SIG_IGN);
 	supervise(&in, sigfd);
 }

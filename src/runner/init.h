@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "runner/relay.h"
 #include "runner/runner.h"
@@ -18,13 +19,15 @@
 struct init_args {
 	const struct run_spec *spec;
 	int ctl;      /* control socket, inner end */
+	int gate;     /* the gate's socket, inner end; -1: execs are not held */
 	bool pty;     /* make a terminal and hand the master up */
 	int stdio[3]; /* for the command; -1: the pty */
 	const struct relay *relay;
 	uid_t uid; /* ours: a new user namespace knows no ids until they are mapped */
 	gid_t gid;
-	sigset_t mask;	    /* the command's signal mask */
-	int64_t started_ns; /* CLOCK_MONOTONIC, for CTL_STARTED */
+	sigset_t mask;	       /* the command's signal mask */
+	int64_t started_ns;    /* CLOCK_MONOTONIC, for CTL_STARTED */
+	struct timespec since; /* what is changed after it is the transaction's */
 };
 
 _Noreturn void init_main(const struct init_args *a);

@@ -11,10 +11,8 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/fsuid.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -25,21 +23,19 @@
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
-#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
-#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
-#endif
-#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
-#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
-#endif
-
 static const struct sock_filter filter[] = {
 #include "filter.inc"
 };
+static const struct sock_filter filter_gate[] = {
+#include "filter_gate.inc"
+};
 
-int notify_install(void)
+int notify_install(bool gate)
 {
-	struct sock_fprog prog = { .len = ARRAY_SIZE(filter),
-				   .filter = (struct sock_filter *)(uintptr_t)filter };
+	const struct sock_filter *f = gate ? filter_gate : filter;
+	struct sock_fprog prog = { .len = gate ? ARRAY_SIZE(filter_gate)
+					       : ARRAY_SIZE(filter),
+				   .filter = (struct sock_filter *)(uintptr_t)f };
 	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 			  SECCOMP_FILTER_FLAG_NEW_LISTENER |
 				  SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
@@ -49,31 +45,6 @@ int notify_install(void)
 		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 			     SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
 	return fd < 0 ? -errno : (int)fd;
-}
-
-int notify_init(struct notify *n, int fd)
-{
-	struct seccomp_notif_sizes sizes;
-
-	*n = (struct notify){ .fd = fd };
-	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
-		return -errno;
-	/* The kernel's structures may be larger than the ones we were compiled with. */
-	n->req = xcalloc(1, sizes.seccomp_notif > sizeof(*n->req) ? sizes.seccomp_notif
-								  : sizeof(*n->req));
-	n->resp = xcalloc(1, sizes.seccomp_notif_resp > sizeof(*n->resp)
-				     ? sizes.seccomp_notif_resp
-				     : sizeof(*n->resp));
-	/* Caller and listener take turns: waking on the same core saves half the cost. */
-	ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-	return 0;
-}
-
-void notify_free(struct notify *n)
-{
-	cleanup_close(&n->fd);
-	free(n->req);
-	free(n->resp);
 }
 
 /* The two names of a rename, whichever of the three calls it was. */
@@ -95,24 +66,6 @@ static void decode(const struct seccomp_data *d, struct rename_args *a)
 								   : 0 };
 }
 
-/* A path out of another process' memory, at most PATH_MAX with its NUL. */
-static int read_path(pid_t pid, uint64_t addr, char path[PATH_MAX])
-{
-	size_t head = 4096 - (addr & 4095);
-	struct iovec local = { path, PATH_MAX };
-	/* Two pieces, since a string may end just before an unmapped page. */
-	struct iovec remote[2] = { { (void *)(uintptr_t)addr, head },
-				   { (void *)(uintptr_t)(addr + head),
-				     PATH_MAX - head } };
-	ssize_t n = process_vm_readv(pid, &local, 1, remote, head < PATH_MAX ? 2 : 1, 0);
-
-	if (n < 0)
-		return -errno;
-	return memchr(path, '\0', (size_t)n) ? 0
-	       : n == PATH_MAX		     ? -ENAMETOOLONG
-					     : -EFAULT;
-}
-
 /* The directory a path starts from, as a name of ours. */
 static void base_name(pid_t pid, int dirfd, const char *path, char *out, size_t len)
 {
@@ -132,22 +85,6 @@ static bool is_directory(pid_t pid, int dirfd, const char *path)
 	base_name(pid, dirfd, path, base, sizeof(base));
 	snprintf(full, sizeof(full), "%s/%s", base, path);
 	return lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static int id_valid(const struct notify *n)
-{
-	return ioctl(n->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &n->req->id) < 0 ? -errno : 0;
-}
-
-static int answer(struct notify *n, int error, bool go_on)
-{
-	memset(n->resp, 0, sizeof(*n->resp));
-	n->resp->id = n->req->id;
-	n->resp->error = error;
-	n->resp->flags = go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
-	if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, n->resp) < 0 && errno != ENOENT)
-		return -errno;
-	return 0;
 }
 
 /* The directory above the last component, and that component. */
@@ -235,22 +172,20 @@ static int rename_for(const struct notify *n, const struct rename_args *a, char 
 {
 	struct place from = { .dir = -1 }, to = { .dir = -1 };
 	AUTO_CLOSE int oldbase = -1, newbase = -1;
-	pid_t pid = (pid_t)n->req->pid;
+	pid_t pid = (pid_t)n->u.req->pid;
 	char new[PATH_MAX];
+	ssize_t len = peek_string(pid, a->new, new, sizeof(new));
 	int r;
 
-	r = read_path(pid, a->new, new);
-	if (r < 0)
-		return r;
+	if (len < 0)
+		return (int)len;
 	if (!same_root(pid))
 		return -EXDEV;
 	oldbase = open_base(pid, a->olddir, old);
 	newbase = open_base(pid, a->newdir, new);
 	if (oldbase < 0 || newbase < 0)
 		return oldbase < 0 ? oldbase : newbase;
-	r = id_valid(n);
-	if (r == 0)
-		r = become(pid);
+	r = unotify_valid(&n->u, n->u.req->id) ? become(pid) : -ENOENT;
 	if (r == 0)
 		r = find_place(oldbase, old, &from);
 	if (r == 0)
@@ -267,29 +202,42 @@ static int rename_for(const struct notify *n, const struct rename_args *a, char 
 	return movedir(from.dir, from.name, to.dir, to.name);
 }
 
-int notify_serve(struct notify *n)
+static int serve_rename(struct notify *n)
 {
+	const struct seccomp_notif *req = n->u.req;
 	struct rename_args a;
 	char old[PATH_MAX];
 	pid_t child;
 	int r;
 
-	memset(n->req, 0, sizeof(*n->req));
-	if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_RECV, n->req) < 0)
-		return errno == ENOENT || errno == EINTR || errno == EAGAIN ? 0 : -errno;
-	decode(&n->req->data, &a);
-	if (read_path((pid_t)n->req->pid, a.old, old) < 0 ||
-	    !is_directory((pid_t)n->req->pid, a.olddir, old))
-		return answer(n, 0, true);
+	decode(&req->data, &a);
+	if (peek_string((pid_t)req->pid, a.old, old, sizeof(old)) < 0 ||
+	    !is_directory((pid_t)req->pid, a.olddir, old))
+		return unotify_answer(&n->u, req->id, 0, true);
 	child = fork();
 	if (child < 0)
-		return answer(n, -ENOMEM, false);
+		return unotify_answer(&n->u, req->id, -ENOMEM, false);
 	if (child > 0) {
 		n->renames++;
 		return 0;
 	}
 	r = rename_for(n, &a, old);
 	log_debug("rename of directory %s: %s", old, r < 0 ? strerror(-r) : "done");
-	answer(n, r, false);
+	unotify_answer(&n->u, req->id, r, false);
 	_exit(0);
+}
+
+int notify_serve(struct notify *n)
+{
+	int r = unotify_recv(&n->u), nr;
+
+	if (r <= 0)
+		return r;
+	nr = n->u.req->data.nr;
+	if (nr == SYS_execve || nr == SYS_execveat) {
+		gate_request(n->gate);
+		return 0;
+	}
+	r = serve_rename(n);
+	return r == -ENOENT ? 0 : r;
 }

@@ -23,11 +23,19 @@
 #define GRACE_MS 2000
 #define LOOK_MS 200 /* how often a background job looks whether it still is one */
 
-enum { POLL_CTL, POLL_PID, POLL_SIGNAL, POLL_PUMPS, POLL_COUNT = POLL_PUMPS + 6 };
+enum {
+	POLL_CTL,
+	POLL_PID,
+	POLL_SIGNAL,
+	POLL_GATE,
+	POLL_PUMPS,
+	POLL_COUNT = POLL_PUMPS + 6
+};
 
 struct relay {
 	bool go; /* see relay_go() */
 	int64_t id;
+	struct desk desk;
 	struct streams streams;
 	struct tty tty;
 	struct modes modes;
@@ -55,6 +63,7 @@ int relay_new(bool want_tty, struct relay **out, struct err *e)
 
 	r->pty = want_tty && tty && isatty(1) == 1;
 	r->tty.fd = -1;
+	r->desk.sock = -1;
 	if (tty)
 		tty_look(&r->tty, 0);
 	rc = streams_open(&r->streams, r->pty);
@@ -134,6 +143,7 @@ void relay_free(struct relay *r)
 		return;
 	give_back(r);
 	streams_close(&r->streams);
+	desk_free(&r->desk);
 	free(r);
 }
 
@@ -271,6 +281,36 @@ static void on_ctl(struct loop *l)
 	}
 }
 
+/* A question to a person: what was said before it has to be seen, and the terminal is
+ * not the command's meanwhile. */
+static void hush(void *arg, bool on)
+{
+	struct loop *l = arg;
+
+	if (!on) {
+		take_terminal(l);
+		return;
+	}
+	for (int i = 1; i < 3; i++)
+		pump_drain(&l->r->streams.pump[i]);
+	tty_restore(&l->r->tty);
+}
+
+static void on_gate(struct loop *l)
+{
+	struct desk *d = &l->r->desk;
+
+	if (d->sock < 0)
+		return;
+	d->until = l->term_at;
+	d->hush = hush;
+	d->hush_arg = l;
+	if (desk_serve(d) < 0)
+		d->sock = -1; /* nobody is there any more, or will be */
+	if (d->end.killed && !l->killed)
+		kill_init(l);
+}
+
 static void drop_output(struct loop *l)
 {
 	streams_detach(&l->r->streams);
@@ -402,7 +442,8 @@ static void on_gone(struct loop *l)
 	int i;
 
 	on_ctl(l);
-	l->ctl = -1;
+	on_gate(l);
+	l->ctl = l->r->desk.sock = -1;
 	l->gone = true;
 	l->stopping = false;
 	l->term_at = l->kill_at = l->look_at = 0;
@@ -472,6 +513,7 @@ static int step(struct loop *l)
 	pf[POLL_CTL] = (struct pollfd){ .fd = l->ctl, .events = POLLIN };
 	pf[POLL_PID] = (struct pollfd){ .fd = l->gone ? -1 : l->pidfd, .events = POLLIN };
 	pf[POLL_SIGNAL] = (struct pollfd){ .fd = l->sigfd, .events = POLLIN };
+	pf[POLL_GATE] = (struct pollfd){ .fd = l->r->desk.sock, .events = POLLIN };
 	for (i = 0; i < 3; i++)
 		pump_poll(&l->r->streams.pump[i], pf + POLL_PUMPS + i * 2);
 	if (poll(pf, POLL_COUNT, wait_ms(l)) < 0)
@@ -480,6 +522,8 @@ static int step(struct loop *l)
 	on_pumps(l, pf + POLL_PUMPS);
 	if (pf[POLL_CTL].revents)
 		on_ctl(l);
+	if (pf[POLL_GATE].revents)
+		on_gate(l);
 	if (pf[POLL_SIGNAL].revents)
 		on_signal(l);
 	on_time(l);
@@ -488,6 +532,11 @@ static int step(struct loop *l)
 	if (pf[POLL_PID].revents)
 		on_gone(l);
 	return 0;
+}
+
+void relay_gate(struct relay *r, int sock, const struct gate_calls *calls)
+{
+	r->desk = (struct desk){ .sock = sock, .calls = calls };
 }
 
 void relay_go(struct relay *r, int64_t id)
@@ -525,6 +574,7 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	for (i = 1; i < 3; i++)
 		if (r->streams.pump[i].err && !end->lost_errno)
 			end->lost_errno = r->streams.pump[i].err;
+	end->gate = r->desk.end;
 	give_back(r);
 	return rc ? err_sys(e, rc, "cannot wait for the sandbox") : 0;
 }

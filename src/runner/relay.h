@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "gate/gate.h"
 #include "runner/ctl.h"
 
 /*
@@ -58,6 +59,9 @@ void relay_forked(struct relay *r);
  */
 void relay_go(struct relay *r, int64_t id);
 
+/* The gate's messages come on @sock (-1: there is no gate) and are answered by @calls. */
+void relay_gate(struct relay *r, int sock, const struct gate_calls *calls);
+
 struct relay_end {
 	bool started, exited, timed_out, failed;
 	int exec_errno;	 /* CTL_EXEC_FAILED */
@@ -65,6 +69,7 @@ struct relay_end {
 	int lost_errno; /* output that could not be written to 1 or 2; EPIPE is not one */
 	int64_t setup_us;
 	uint64_t renames;
+	struct desk_end gate;
 	struct err err; /* failed */
 };
 

@@ -21,7 +21,8 @@ const char *run_reason_name(enum run_reason r)
 	static const char *const names[] = { [RUN_EXIT] = "exit",
 					     [RUN_SIGNAL] = "signal",
 					     [RUN_TIMEOUT] = "timeout",
-					     [RUN_ERROR] = "error" };
+					     [RUN_ERROR] = "error",
+					     [RUN_POLICY] = "policy" };
 
 	return names[r];
 }
@@ -43,12 +44,22 @@ static int cannot_clone(int r, struct err *e)
 	return err_hint(e, "`stet doctor` says what forbids them and how to allow them");
 }
 
+static struct timespec coarse_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+	return t;
+}
+
 static int start(const struct run_spec *spec, struct relay *relay, int ctl[2],
-		 int64_t began, int *pidfd, struct err *e)
+		 int gate[2], int64_t began, int *pidfd, struct err *e)
 {
 	unsigned long flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 	struct init_args a = { .spec = spec,
 			       .ctl = ctl[1],
+			       .gate = gate[1],
+			       .since = spec->since.tv_sec ? spec->since : coarse_now(),
 			       .pty = relay_wants_pty(relay),
 			       .relay = relay,
 			       .uid = geteuid(),
@@ -65,8 +76,9 @@ static int start(const struct run_spec *spec, struct relay *relay, int ctl[2],
 		return cannot_clone(pid, e);
 	if (pid == 0)
 		init_main(&a);
-	close(ctl[1]);
-	ctl[1] = -1;
+	close(TAKE_FD(ctl[1]));
+	if (gate[1] >= 0)
+		close(TAKE_FD(gate[1]));
 	relay_forked(relay);
 	return pid;
 }
@@ -87,7 +99,10 @@ static void judge(const struct relay_end *end, struct run_result *res)
 	int ws = end->wait_status;
 
 	res->reason = RUN_EXIT;
-	if (end->timed_out) {
+	if (end->gate.killed) {
+		res->reason = RUN_POLICY;
+		res->status = 128 + SIGKILL;
+	} else if (end->timed_out) {
 		res->reason = RUN_TIMEOUT;
 		res->status = 124;
 	} else if (end->exec_errno) {
@@ -110,7 +125,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	AUTO_CLOSE int pidfd = -1;
 	struct relay_end end = { 0 };
 	struct relay *relay = NULL;
-	int ctl[2] = { -1, -1 };
+	int ctl[2] = { -1, -1 }, gate[2] = { -1, -1 };
 	int64_t began = now_ns();
 	pid_t pid = -1;
 	int r;
@@ -119,12 +134,15 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	if (relay_new(spec->want_tty, &relay, e) < 0)
 		return -1;
 	r = ctl_pair(ctl);
+	if (r == 0 && spec->gate && spec->gate->judge)
+		r = ctl_pair(gate);
 	if (r < 0)
 		r = err_sys(e, r, "cannot make a socket");
 	else
-		r = pid = start(spec, relay, ctl, began, &pidfd, e);
+		r = pid = start(spec, relay, ctl, gate, began, &pidfd, e);
 	if (r >= 0)
 		r = let_go(spec, relay, e);
+	relay_gate(relay, gate[0], spec->gate);
 	if (r >= 0)
 		r = relay_loop(relay, ctl[0], pidfd, spec->timeout_ms, &end, e);
 	relay_free(relay);
@@ -137,6 +155,8 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	}
 	cleanup_close(&ctl[0]);
 	cleanup_close(&ctl[1]);
+	cleanup_close(&gate[0]);
+	cleanup_close(&gate[1]);
 	if (r < 0)
 		return -1;
 	log_debug("nothing of it is left");
@@ -148,6 +168,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	res->setup_us = end.setup_us;
 	res->run_us = (now_ns() - began) / 1000 - end.setup_us;
 	res->dir_renames = end.renames;
+	res->gate = end.gate;
 	res->exec_errno = end.exec_errno;
 	res->lost_errno = end.lost_errno;
 	return 0;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "gate/gate.h"
 #include "snap/view.h"
 
 /*
@@ -27,10 +28,14 @@ struct run_spec {
 	 */
 	int (*ready)(void *arg, int64_t *id, struct err *e);
 	void *ready_arg;
-	int lock; /* descriptor that must not reach the inside; -1 if none */
+	/* Judges every exec, and is told of it; NULL: execs are not looked at. */
+	const struct gate_calls *gate;
+	struct timespec since; /* beginning of the transaction; 0: now */
+	int lock;	       /* descriptor that must not reach the inside; -1 if none */
 };
 
-enum run_reason { RUN_EXIT, RUN_SIGNAL, RUN_TIMEOUT, RUN_ERROR };
+/* RUN_POLICY: a verdict kill; the transaction is to be rolled back. */
+enum run_reason { RUN_EXIT, RUN_SIGNAL, RUN_TIMEOUT, RUN_ERROR, RUN_POLICY };
 const char *run_reason_name(enum run_reason r);
 
 struct run_result {
@@ -40,6 +45,7 @@ struct run_result {
 	int64_t setup_us, run_us; /* building the sandbox; the command itself */
 	uint64_t dir_renames;	  /* emulated */
 	int exec_errno;		  /* why the command could not be executed; 0: it was */
+	struct desk_end gate;	  /* RUN_POLICY */
 	int lost_errno; /* output that could not be written to our stdout or stderr */
 };
 

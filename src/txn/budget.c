@@ -137,7 +137,7 @@ int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 	*r = (struct budget_result){ 0 };
 	clock_gettime(CLOCK_REALTIME, &t);
 	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-	x = journal_txn_each(h->journal, collect, &past, e);
+	x = journal_txn_each(h->journal, JOURNAL_KEPT, collect, &past, e);
 	for (size_t i = 0; i < past.n && x == 0; i++) {
 		struct past *p = &past.v[i];
 		bool full = b->max_bytes > 0 && r->held + p->bytes > b->max_bytes;

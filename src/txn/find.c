@@ -83,7 +83,7 @@ static int consider(void *arg, struct txn_record *r, struct err *e)
 	struct search *s = arg;
 
 	(void)e;
-	if (r->state == TXN_PRUNED || !path_within(s->cwd, r->workspace))
+	if (!path_within(s->cwd, r->workspace))
 		return 0;
 	if (s->found && !better(r, &s->best))
 		return 0;
@@ -99,7 +99,7 @@ static int newest(struct home *h, const char *cwd, struct txn *t, struct err *e)
 {
 	struct search s = { .cwd = cwd };
 
-	if (journal_txn_each(h->journal, consider, &s, e) < 0) {
+	if (journal_txn_each(h->journal, JOURNAL_KEPT, consider, &s, e) < 0) {
 		if (s.found)
 			txn_record_free(&s.best);
 		return -1;

@@ -164,7 +164,7 @@ void txn_clear(struct home *h)
 	struct recent recent = { 0 };
 	struct err e;
 
-	journal_txn_each(h->journal, recent_store, &recent, &e);
+	journal_txn_each(h->journal, JOURNAL_ALL, recent_store, &recent, &e);
 	for (size_t i = 0; i < recent.stores.n; i++)
 		clear_store(recent.stores.v[i]);
 	names_free(&recent.stores);
@@ -258,7 +258,7 @@ static int prune(struct prune *p, struct err *e)
 			return err_sys(e, guard, "cannot lock %s", p->h->dir);
 	}
 	names_add(&p->stores, store, strlen(store));
-	r = journal_txn_each(p->h->journal, visit, p, e);
+	r = journal_txn_each(p->h->journal, JOURNAL_ALL, visit, p, e);
 	for (size_t i = 0; r == 0 && p->only <= 0 && i < p->stores.n; i++)
 		r = sweep(p, p->stores.v[i], e);
 	names_free(&p->known);

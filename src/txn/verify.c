@@ -97,7 +97,7 @@ int txn_verify(struct home *h, check_fn *fn, void *arg, unsigned *checked, struc
 
 	*checked = 0;
 	if (journal_verify(h->journal, fn, arg, e) < 0 ||
-	    journal_txn_each(h->journal, check_txn, &c, e) < 0 ||
+	    journal_txn_each(h->journal, JOURNAL_ALL, check_txn, &c, e) < 0 ||
 	    txn_orphans(h, &pr, e) < 0)
 		return -1;
 	if (pr.orphans) {

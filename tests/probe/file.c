@@ -167,11 +167,16 @@ static int try_reopen_write(const char *path)
 static int try_open_read(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK);
+	ssize_t n;
 	char c;
 
 	if (fd < 0)
 		return -errno;
-	return probe_rc(read(fd, &c, 1));
+	n = read(fd, &c, 1);
+	if (n != 0)
+		return probe_rc(n);
+	probe_say("empty");
+	return PROBE_SAID;
 }
 
 /* Opens only: for things where a byte written could do harm. */

@@ -150,6 +150,18 @@ NESTED(mount_type)
 NESTED(mount_device)
 NESTED(pivot)
 
+/* A cgroup namespace of our own shows the group we are in as the root of a hierarchy. */
+static int try_nested_cgroup(const char *type)
+{
+	int rc = nest();
+
+	if (rc)
+		return rc;
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return -errno;
+	return do_mount_type(type);
+}
+
 static int try_userns(const char *arg)
 {
 	(void)arg;
@@ -175,5 +187,6 @@ const struct probe probes_ns[] = {
 	{ "nested-mount-type", nested_mount_type },
 	{ "nested-mount-device", nested_mount_device },
 	{ "nested-pivot", nested_pivot },
+	{ "nested-cgroup", try_nested_cgroup },
 	{ NULL, NULL },
 };

@@ -52,6 +52,7 @@ static const char *errno_name(int err)
 		{ EAFNOSUPPORT, "EAFNOSUPPORT" },
 		{ EPROTONOSUPPORT, "EPROTONOSUPPORT" },
 		{ EUSERS, "EUSERS" },
+		{ ENOEXEC, "ENOEXEC" },
 	};
 	static char number[16];
 	size_t i;
@@ -92,8 +93,9 @@ int probe_write_file(const char *path, const char *text)
 
 static const struct probe *find(const char *name)
 {
-	static const struct probe *const tables[] = { probes_file, probes_proc, probes_ns,
-						      probes_kernel };
+	static const struct probe *const tables[] = { probes_file, probes_proc,
+						      probes_ns,   probes_kernel,
+						      probes_exec, probes_race };
 	const struct probe *p;
 	size_t i;
 
@@ -133,6 +135,8 @@ int main(int argc, char **argv)
 	char *arg;
 	int i;
 
+	if (argc > 2 && strcmp(argv[1], "victim") == 0)
+		return probe_victim(argv);
 	for (i = 1; i < argc; i++) {
 		arg = strchr(argv[i], '=');
 		if (arg)

@@ -15,6 +15,10 @@ struct probe {
 };
 
 extern const struct probe probes_file[], probes_proc[], probes_ns[], probes_kernel[];
+extern const struct probe probes_exec[], probes_race[];
+
+/* What the race executes. */
+int probe_victim(char **argv);
 
 void probe_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* -errno of a call that returns -1, otherwise 0. */

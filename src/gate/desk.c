@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "gate/wire.h"
+
+const char *exec_outcome_name(enum exec_outcome o)
+{
+	static const char *const names[] = { [EXEC_RAN] = "ran",
+					     [EXEC_UNVERIFIED] = "unverified",
+					     [EXEC_FAILED] = "failed",
+					     [EXEC_DENIED] = "denied",
+					     [EXEC_KILLED] = "killed" };
+
+	return names[o];
+}
+
+static bool ask(struct desk *d, const struct wire_exec *x)
+{
+	const struct gate_calls *c = d->calls;
+	bool yes;
+
+	if (!c->ask)
+		return false;
+	if (d->hush)
+		d->hush(d->hush_arg, true);
+	yes = c->ask(c->ctx, &x->facts, &x->verdict, d->until);
+	if (d->hush)
+		d->hush(d->hush_arg, false);
+	return yes;
+}
+
+static bool decide(struct desk *d, const struct wire_exec *x)
+{
+	const struct gate_calls *c = d->calls;
+
+	if (x->head.kind == WIRE_ASK)
+		return ask(d, x);
+	return !c->before_call || c->before_call(c->ctx, &x->facts, &x->verdict) == 0;
+}
+
+static void observe(struct desk *d, const struct wire_exec *x)
+{
+	const struct exec_event ev = { .facts = &x->facts,
+				       .argc = x->head.argc,
+				       .verdict = &x->verdict,
+				       .outcome = (enum exec_outcome)x->head.outcome,
+				       .pid = x->head.pid,
+				       .ppid = x->head.ppid };
+
+	if (d->calls->observe)
+		d->calls->observe(d->calls->ctx, &ev);
+	if (x->verdict.kind != VERDICT_KILL)
+		return;
+	d->end.killed = true;
+	snprintf(d->end.rule, sizeof(d->end.rule), "%s",
+		 x->verdict.rule ? x->verdict.rule : "");
+	snprintf(d->end.why, sizeof(d->end.why), "%s",
+		 x->verdict.why ? x->verdict.why : "");
+}
+
+static int serve(struct desk *d, size_t len)
+{
+	AUTO_FREE const char **argv = NULL;
+	struct wire_answer a = { 0 };
+	struct wire_exec x;
+	int r;
+
+	r = wire_unpack(d->data, len, &x);
+	argv = x.argv;
+	if (r < 0)
+		return r;
+	if (x.head.kind == WIRE_TELL) {
+		observe(d, &x);
+		return 0;
+	}
+	a.seq = x.head.seq;
+	a.yes = decide(d, &x);
+	/* If nobody is there any more, nobody waits for it. */
+	send(d->sock, &a, sizeof(a), MSG_NOSIGNAL);
+	return 0;
+}
+
+int desk_serve(struct desk *d)
+{
+	ssize_t n;
+	int r = 0;
+
+	if (!d->data)
+		d->data = xmalloc(WIRE_MAX);
+	while (r == 0) {
+		n = recv(d->sock, d->data, WIRE_MAX, MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0 ? -ECONNRESET : errno == EAGAIN ? 0 : -errno;
+		r = serve(d, (size_t)n);
+	}
+	return r;
+}
+
+void desk_free(struct desk *d)
+{
+	free(d->data);
+	d->data = NULL;
+}

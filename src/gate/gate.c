@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/gate.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "gate/image.h"
+#include "gate/say.h"
+#include "gate/wire.h"
+
+/* So long an exec may take before we look whether it has failed. */
+enum { LOOK_MS = 20, LOOK_MAX_MS = 2000 };
+
+enum state {
+	HELD_ASKED, /* in the system call; somebody has to decide */
+	GOING,	    /* let go on, traced; the next stop decides */
+	STOPPED,    /* committed, stopped before its first instruction, asked again */
+	LEAVING,    /* whatever stops or ends next is let go */
+};
+
+/* An exec that is not settled yet. Its task is traced by us if @traced. */
+struct pending {
+	struct pending *next;
+	pid_t tid, pid; /* who asked; who it is after the commit */
+	uint64_t id, seq;
+	enum state state;
+	bool traced, unverified;
+	int64_t look_at;
+	int look_ms;
+	struct image image;
+	struct verdict verdict;
+};
+
+struct gate {
+	struct gate_setup s;
+	struct image_place place;
+	struct pending *all;
+	uint64_t seq;
+	struct buf unsent; /* one packet that did not go at once */
+	bool killed;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+struct gate *gate_new(const struct gate_setup *s)
+{
+	struct gate *g = xcalloc(1, sizeof(*g));
+
+	g->s = *s;
+	g->place = (struct image_place){ s->since, s->root };
+	return g;
+}
+
+static struct pending *find(const struct gate *g, pid_t tid)
+{
+	struct pending *p = g->all;
+
+	while (p && p->tid != tid)
+		p = p->next;
+	return p;
+}
+
+static void drop(struct gate *g, struct pending *p)
+{
+	struct pending **at = &g->all;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	image_free(&p->image);
+	free(p);
+}
+
+void gate_free(struct gate *g)
+{
+	if (!g)
+		return;
+	while (g->all)
+		drop(g, g->all);
+	buf_free(&g->unsent);
+	free(g);
+}
+
+/* --- to the desk --- */
+
+static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
+		    enum exec_outcome outcome)
+{
+	struct wire_head h = { .kind = kind, .outcome = outcome, .pid = p->pid };
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	h.ppid = image_parent(p->pid);
+	h.seq = p->seq = ++g->seq;
+	wire_pack(&b, &h, &p->image, &p->verdict);
+	if (!g->unsent.len &&
+	    send(g->s.sock, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return;
+	/* Two at most: gate_ready() is false until they are gone. A length before each. */
+	buf_add(&g->unsent, &b.len, sizeof(b.len));
+	buf_add(&g->unsent, b.data, b.len);
+}
+
+bool gate_ready(const struct gate *g)
+{
+	return !g->unsent.len;
+}
+
+void gate_flush(struct gate *g)
+{
+	size_t at = 0, len;
+
+	while (at < g->unsent.len) {
+		memcpy(&len, g->unsent.data + at, sizeof(len));
+		if (send(g->s.sock, g->unsent.data + at + sizeof(len), len,
+			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			break;
+		at += sizeof(len) + len;
+	}
+	memmove(g->unsent.data, g->unsent.data + at, g->unsent.len - at);
+	buf_truncate(&g->unsent, g->unsent.len - at);
+}
+
+bool gate_killed(const struct gate *g)
+{
+	return g->killed;
+}
+
+static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
+{
+	if (g->s.calls->observe || p->verdict.kind == VERDICT_KILL)
+		send_up(g, WIRE_TELL, p, outcome);
+	log_debug("exec of %s by %d: %s", p->image.exe ? p->image.exe : "?", (int)p->pid,
+		  exec_outcome_name(outcome));
+}
+
+/* --- verdicts --- */
+
+static void judge(const struct gate *g, const struct image *i, struct verdict *v)
+{
+	AUTO_FREE const char **argv = NULL;
+	struct exec_facts f;
+
+	image_facts(i, &f, &argv);
+	f.workspace = g->s.workspace;
+	f.home = g->s.home;
+	*v = (struct verdict){ .kind = VERDICT_ALLOW };
+	if (g->s.calls->judge(g->s.calls->ctx, &f, v) != 0)
+		v->kind = VERDICT_DENY;
+}
+
+static void explain(const struct gate *g, const struct pending *p)
+{
+	const struct verdict *v = &p->verdict;
+	bool asked = v->kind == VERDICT_ASK;
+	char line[1024];
+	size_t n;
+
+	n = (size_t)snprintf(
+		line, sizeof(line), "stet: denied by %s%s%s%s%s%s",
+		v->rule ? v->rule : "policy", v->why ? ": " : "", v->why ? v->why : "",
+		v->hint ? "; " : "", v->hint ? v->hint : "",
+		asked && !g->s.calls->ask ? " (it needs a person's consent)" : "");
+	if (n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n] = '\n';
+	line[n + 1] = '\0';
+	say_to(p->pid, line);
+}
+
+static void deny(struct gate *g, struct pending *p)
+{
+	if (p->verdict.kind == VERDICT_KILL)
+		g->killed = true; /* and it stays held until it dies with the rest */
+	else
+		explain(g, p);
+	tell(g, p, EXEC_DENIED);
+	if (!g->killed)
+		unotify_answer(g->s.listener, p->id, -EPERM, false);
+	/* From a former exec that failed it may still be ours. */
+	if (p->traced && ptrace(PTRACE_INTERRUPT, p->tid, 0, 0) == 0)
+		p->state = LEAVING;
+	else
+		drop(g, p);
+}
+
+/* The image is there, but must not run. */
+static void put_down(struct gate *g, struct pending *p)
+{
+	if (p->verdict.kind == VERDICT_KILL)
+		g->killed = true;
+	explain(g, p);
+	kill(p->pid, SIGKILL);
+	tell(g, p, EXEC_KILLED);
+	p->state = LEAVING;
+}
+
+static void let_run(struct gate *g, struct pending *p)
+{
+	tell(g, p, EXEC_RAN);
+	ptrace(PTRACE_DETACH, p->pid, 0, 0);
+	drop(g, p);
+}
+
+/* --- before the commit --- */
+
+static void go_plain(struct gate *g, struct pending *p)
+{
+	tell(g, p, EXEC_UNVERIFIED);
+	unotify_answer(g->s.listener, p->id, 0, true);
+	drop(g, p);
+}
+
+/* A debugger inside has it: there will be no second look. */
+static void go_unverified(struct gate *g, struct pending *p)
+{
+	const struct gate_calls *c = g->s.calls;
+	bool consent = p->verdict.kind == VERDICT_ASK;
+
+	p->unverified = true;
+	p->traced = false;
+	p->image.flags |= EXE_TRACED;
+	judge(g, &p->image, &p->verdict);
+	if (p->verdict.kind == VERDICT_ASK && consent)
+		p->verdict.kind = VERDICT_ALLOW;
+	if (p->verdict.kind >= VERDICT_DENY ||
+	    (p->verdict.kind == VERDICT_ASK && !c->ask))
+		deny(g, p);
+	else if (p->verdict.kind == VERDICT_ASK)
+		send_up(g, WIRE_ASK, p, EXEC_UNVERIFIED);
+	else if (p->verdict.kind == VERDICT_CHECKPOINT && c->before_call)
+		send_up(g, WIRE_BEFORE, p, EXEC_UNVERIFIED);
+	else
+		go_plain(g, p);
+}
+
+/*
+ * After this the task cannot commit an exec without our seeing it. That we have traced it
+ * once is no proof that we still do: its process may have become another thread's.
+ */
+enum hold { HOLD_OURS, HOLD_ANOTHERS, HOLD_NOBODYS };
+static enum hold seize(const struct pending *p)
+{
+	pid_t tracer;
+
+	if (ptrace(PTRACE_SEIZE, p->tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) == 0)
+		return HOLD_OURS;
+	tracer = image_tracer(p->tid);
+	return tracer == getpid() ? HOLD_OURS : tracer ? HOLD_ANOTHERS : HOLD_NOBODYS;
+}
+
+static void go_on(struct gate *g, struct pending *p)
+{
+	if (FAULT_SKIP("gate.verify")) {
+		go_plain(g, p);
+		return;
+	}
+	switch (seize(p)) {
+	case HOLD_OURS:
+		break;
+	case HOLD_ANOTHERS:
+		go_unverified(g, p);
+		return;
+	case HOLD_NOBODYS:
+		p->verdict = (struct verdict){
+			.kind = VERDICT_DENY,
+			.rule = "exec.unverifiable",
+			.why = "the kernel does not let stet look at the program",
+		};
+		if (unotify_valid(g->s.listener, p->id))
+			deny(g, p);
+		else
+			drop(g, p); /* it has died */
+		return;
+	}
+	p->traced = true;
+	p->state = GOING;
+	p->look_ms = LOOK_MS;
+	p->look_at = now_ms() + LOOK_MS;
+	/* If it died meanwhile the number may be another's, who is to be let go again. */
+	if (unotify_answer(g->s.listener, p->id, 0, true) < 0) {
+		ptrace(PTRACE_INTERRUPT, p->tid, 0, 0);
+		p->state = LEAVING;
+	}
+}
+
+static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
+{
+	struct pending *p = find(g, (pid_t)req->pid);
+
+	if (p) {
+		/* A former exec of the same task: over, or this one could not be here. */
+		if (p->state == GOING)
+			tell(g, p, EXEC_FAILED);
+		image_free(&p->image);
+	} else {
+		p = xcalloc(1, sizeof(*p));
+		p->next = g->all;
+		g->all = p;
+	}
+	p->tid = p->pid = (pid_t)req->pid;
+	p->id = req->id;
+	p->verdict = (struct verdict){ .kind = VERDICT_ALLOW };
+	p->unverified = false;
+	p->state = HELD_ASKED;
+	return p;
+}
+
+void gate_request(struct gate *g)
+{
+	const struct seccomp_notif *req = g->s.listener->req;
+	struct pending *p = take_up(g, req);
+	int r = image_asked(&g->place, req, &p->image);
+
+	if (r < 0) {
+		unotify_answer(g->s.listener, p->id, r, false);
+		if (p->traced && ptrace(PTRACE_INTERRUPT, p->tid, 0, 0) == 0)
+			p->state = LEAVING;
+		else
+			drop(g, p);
+		return;
+	}
+	/* What the kernel alone can find is judged when it has. */
+	if (p->image.exe)
+		judge(g, &p->image, &p->verdict);
+	if (p->verdict.kind >= VERDICT_DENY ||
+	    (p->verdict.kind == VERDICT_ASK && !g->s.calls->ask))
+		deny(g, p);
+	else if (p->verdict.kind == VERDICT_ASK)
+		send_up(g, WIRE_ASK, p, EXEC_RAN);
+	else
+		go_on(g, p);
+}
+
+/* --- after it --- */
+
+static void settle(struct gate *g, struct pending *p)
+{
+	const struct gate_calls *c = g->s.calls;
+
+	if (p->verdict.kind >= VERDICT_DENY ||
+	    (p->verdict.kind == VERDICT_ASK && !c->ask)) {
+		put_down(g, p);
+	} else if (p->verdict.kind == VERDICT_ASK ||
+		   (p->verdict.kind == VERDICT_CHECKPOINT && c->before_call)) {
+		p->state = STOPPED;
+		send_up(g, p->verdict.kind == VERDICT_ASK ? WIRE_ASK : WIRE_BEFORE, p,
+			EXEC_RAN);
+	} else {
+		let_run(g, p);
+	}
+}
+
+static void verify(struct gate *g, struct pending *p)
+{
+	struct image now;
+	bool same;
+
+	if (image_committed(&g->place, p->pid, &now) < 0) {
+		image_free(&now);
+		p->verdict = (struct verdict){ .kind = VERDICT_DENY,
+					       .rule = "exec.unverifiable",
+					       .why = "the program cannot be looked at" };
+		put_down(g, p);
+		return;
+	}
+	same = image_same(&p->image, &now);
+	image_free(&p->image);
+	p->image = now;
+	if (!same)
+		judge(g, &p->image, &p->verdict);
+	else if (p->verdict.kind == VERDICT_ASK)
+		p->verdict.kind = VERDICT_ALLOW; /* a person has said yes to just this */
+	settle(g, p);
+}
+
+/* The exec'er is a thread that now has its process' number. */
+static struct pending *committed(struct gate *g, pid_t pid)
+{
+	unsigned long former = 0;
+	struct pending *p, *leader;
+
+	if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &former) < 0)
+		return NULL;
+	p = find(g, (pid_t)former);
+	leader = find(g, pid);
+	/* The process' first thread is no more, and nobody will tell. */
+	if (leader && leader != p)
+		drop(g, leader);
+	if (p)
+		p->tid = p->pid = pid;
+	return p;
+}
+
+bool gate_waited(struct gate *g, pid_t pid, int status)
+{
+	bool exec = WIFSTOPPED(status) &&
+		    status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8));
+	struct pending *p = exec ? committed(g, pid) : find(g, pid);
+
+	if (!p || !p->traced) {
+		/* Nobody else is traced by us; if somebody is, it must not stay stopped. */
+		if (exec)
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+		return exec;
+	}
+	if (!WIFSTOPPED(status)) {
+		if (p->state == GOING)
+			tell(g, p, EXEC_FAILED);
+		drop(g, p);
+		return false; /* its end may concern others too */
+	}
+	if (exec && p->state == GOING) {
+		verify(g, p);
+		return true;
+	}
+	if (p->state == LEAVING && exec)
+		kill(pid, SIGKILL); /* committed without having been let go on */
+	if (p->state == GOING)
+		tell(g, p, EXEC_FAILED);
+	/* A stop at a signal: it gets the signal. */
+	ptrace(PTRACE_DETACH, pid, 0,
+	       (unsigned long)(status >> 16 ? 0 : WSTOPSIG(status)));
+	drop(g, p);
+	return true;
+}
+
+bool gate_answered(struct gate *g)
+{
+	struct wire_answer a;
+	ssize_t n = recv(g->s.sock, &a, sizeof(a), MSG_DONTWAIT);
+	struct pending *p = g->all;
+
+	if (n != sizeof(a))
+		return n < 0 && (errno == EAGAIN || errno == EINTR);
+	while (p && (p->seq != a.seq || (p->state != HELD_ASKED && p->state != STOPPED)))
+		p = p->next;
+	if (!p)
+		return true;
+	if (p->state == STOPPED) {
+		if (a.yes)
+			let_run(g, p);
+		else
+			put_down(g, p);
+	} else if (!a.yes) {
+		deny(g, p);
+	} else if (p->unverified) {
+		go_plain(g, p);
+	} else {
+		go_on(g, p);
+	}
+	return true;
+}
+
+/* --- execs that failed --- */
+
+int gate_wait_ms(const struct gate *g)
+{
+	int64_t first = 0, left;
+
+	for (const struct pending *p = g->all; p; p = p->next)
+		if (p->state == GOING && (!first || p->look_at < first))
+			first = p->look_at;
+	if (!first)
+		return -1;
+	left = first - now_ms();
+	return left < 0 ? 0 : (int)left;
+}
+
+/* Waiting in the exec itself, for a slow disk say? It must not be interrupted there. */
+static bool in_exec(pid_t tid)
+{
+	char name[64], text[32] = "";
+	FILE *f;
+	long nr = -1;
+
+	snprintf(name, sizeof(name), "/proc/%d/syscall", (int)tid);
+	f = fopen(name, "re");
+	if (!f)
+		return false;
+	if (fgets(text, sizeof(text), f))
+		nr = strtol(text, NULL, 10);
+	fclose(f);
+	return nr == SYS_execve || nr == SYS_execveat;
+}
+
+void gate_tick(struct gate *g)
+{
+	int64_t now = now_ms();
+
+	for (struct pending *p = g->all; p; p = p->next) {
+		if (p->state != GOING || p->look_at > now)
+			continue;
+		p->look_ms = p->look_ms < LOOK_MAX_MS ? p->look_ms * 2 : LOOK_MAX_MS;
+		p->look_at = now + p->look_ms;
+		if (!in_exec(p->tid))
+			ptrace(PTRACE_INTERRUPT, p->tid, 0, 0);
+	}
+}

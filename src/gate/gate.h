@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_GATE_GATE_H
+#define STET_GATE_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "policy/policy.h"
+#include "sys/unotify.h"
+
+/*
+ * The exec question. Every execve and execveat inside is held by the seccomp listener,
+ * judged by what its arguments say, let go on under our ptrace, and judged again by what
+ * the kernel made of it, before the new image has executed anything. Only the second look
+ * can be trusted: another thread may change the arguments between the first look and the
+ * kernel's own. The first is there so that a refusal is an error of the call and not a
+ * death.
+ *
+ * Two halves. The gate works in PID 1 of the sandbox and never waits. The desk works in
+ * the process that started the run: there the callbacks are called that need the host.
+ */
+
+/* What became of an exec. */
+enum exec_outcome {
+	EXEC_RAN,	 /* verified on the committed image */
+	EXEC_UNVERIFIED, /* let go on; a debugger inside had the task, we could not look */
+	EXEC_FAILED,	 /* allowed, but the kernel could not execute it */
+	EXEC_DENIED,	 /* EPERM */
+	EXEC_KILLED,	 /* the committed image was another one, and is forbidden */
+};
+const char *exec_outcome_name(enum exec_outcome o);
+
+/* One exec, for whoever keeps the books. Everything is valid during the call only. */
+struct exec_event {
+	/* At most the first 64 KiB of the arguments; @argc is how many there were. */
+	const struct exec_facts *facts;
+	size_t argc;
+	const struct verdict *verdict;
+	enum exec_outcome outcome;
+	pid_t pid, ppid; /* as the sandbox numbers them */
+};
+
+struct gate_calls {
+	void *ctx;
+	/*
+	 * In PID 1, a fork of the caller: what it needs must be in memory when
+	 * runner_run() is called, and what it changes there is lost. Returns 0; anything
+	 * else denies. NULL: execs are not held at all.
+	 */
+	int (*judge)(void *ctx, const struct exec_facts *f, struct verdict *v);
+	/*
+	 * The others in the caller's process, between two looks at its descriptors: while
+	 * they work the command's output waits. NULL: nothing to do.
+	 *
+	 * before_call: verdict checkpoint. The process is stopped before its first
+	 * instruction. Returns 0; anything else and it is killed.
+	 */
+	int (*before_call)(void *ctx, const struct exec_facts *f,
+			   const struct verdict *v);
+	/* Verdict ask: true is yes. NULL: no. @until: CLOCK_MONOTONIC in ms, or 0. */
+	bool (*ask)(void *ctx, const struct exec_facts *f, const struct verdict *v,
+		    int64_t until);
+	/* After the fact, in the order in which it was settled. */
+	void (*observe)(void *ctx, const struct exec_event *ev);
+};
+
+/* --- PID 1's half --- */
+
+struct gate;
+struct gate_setup {
+	const struct gate_calls *calls;
+	const char *workspace, *home;
+	struct timespec since; /* files changed after it are the transaction's own */
+	bool root;	       /* the inside may be another user than we are */
+	const struct unotify *listener;
+	int sock; /* to the desk */
+};
+
+struct gate *gate_new(const struct gate_setup *s);
+void gate_free(struct gate *g);
+
+/* Takes up the exec that the listener has just received. */
+void gate_request(struct gate *g);
+
+/* @status from waitpid(2) of @pid: true if it was the gate's and is not to be looked at. */
+bool gate_waited(struct gate *g, pid_t pid, int status);
+
+/* The desk has answered. false: it is gone. */
+bool gate_answered(struct gate *g);
+
+/* May more requests be received? If not, wait until the socket is writable, then flush. */
+bool gate_ready(const struct gate *g);
+void gate_flush(struct gate *g);
+
+/* Milliseconds until gate_tick() is to be called; -1: never. */
+int gate_wait_ms(const struct gate *g);
+void gate_tick(struct gate *g);
+
+/* A verdict kill: the sandbox is to end now. */
+bool gate_killed(const struct gate *g);
+
+/* --- the other half --- */
+
+struct desk_end {
+	bool killed; /* by a verdict kill: */
+	char rule[128], why[256];
+};
+
+struct desk {
+	int sock; /* -1: there is none */
+	const struct gate_calls *calls;
+	int64_t until; /* for ask */
+	/* Around a question: the terminal is ours to use, and then not. May be NULL. */
+	void (*hush)(void *arg, bool on);
+	void *hush_arg;
+	struct desk_end end;
+	char *data; /* its own */
+};
+
+/* Answers what has been sent up by now. 0; -errno if nothing more can come. */
+int desk_serve(struct desk *d);
+void desk_free(struct desk *d);
+
+#endif

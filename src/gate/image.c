@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+void image_free(struct image *i)
+{
+	free(i->exe);
+	free(i->cwd);
+	free(i->args);
+	*i = (struct image){ 0 };
+}
+
+/* The three arguments of execve and the five of execveat, as one. */
+struct call {
+	int dirfd;
+	uint64_t path, argv;
+	unsigned flags;
+};
+
+static void decode(const struct seccomp_data *d, struct call *c)
+{
+	if (d->nr == SYS_execve)
+		*c = (struct call){ AT_FDCWD, d->args[0], d->args[1], 0 };
+	else
+		*c = (struct call){ (int)d->args[0], d->args[1], d->args[2],
+				    (unsigned)d->args[4] };
+}
+
+static int open_scoped(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags, .resolve = resolve };
+	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Turns the right to look past permissions off or on: with it we see more than callers. */
+static void set_override(bool on)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2];
+	const uint32_t bits = 1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH;
+
+	if (syscall(SYS_capget, &h, d) < 0)
+		return;
+	d[0].effective = on ? d[0].effective | (d[0].permitted & bits)
+			    : d[0].effective & ~bits;
+	syscall(SYS_capset, &h, d);
+}
+
+/*
+ * Is it certain that nothing is there, for the caller as for us? So it is if the last
+ * directory on the way that exists is no part of /proc (which shows everybody himself)
+ * and has no entry of the next name.
+ */
+static bool is_absent(int base, const char *path, uint64_t resolve)
+{
+	AUTO_FREE char *p = xstrdup(path);
+	bool absent = false;
+	int fd = -ENOENT;
+	char *slash;
+
+	do {
+		const char *name = p;
+		struct statfs fs;
+		struct stat st;
+
+		slash = strrchr(p, '/');
+		if (slash) {
+			*slash = '\0';
+			name = slash + 1;
+		}
+		if (!*name)
+			continue;
+		fd = open_scoped(base, !slash ? "." : *p ? p : "/", O_DIRECTORY, resolve);
+		if (fd < 0)
+			continue;
+		absent = fstatfs(fd, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC &&
+			 fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+			 errno == ENOENT;
+		close(fd);
+	} while (fd == -ENOENT && slash);
+	return absent;
+}
+
+/* As seen with the caller's rights. */
+static bool surely_absent(const struct image_place *place, int proc, int base,
+			  const char *path, uint64_t resolve)
+{
+	struct stat st;
+	bool absent;
+
+	if (place->root) /* another user inside sees less than we do: the kernel will tell */
+		return fstat(proc, &st) == 0 && st.st_uid == 0 &&
+		       is_absent(base, path, resolve);
+	set_override(false);
+	absent = is_absent(base, path, resolve);
+	set_override(true);
+	return absent;
+}
+
+/* /proc/self means the caller, not us. */
+static const char *own_proc(const char *path)
+{
+	static const char *const prefix[] = { "/proc/self/", "/proc/thread-self/" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefix); i++)
+		if (strncmp(path, prefix[i], strlen(prefix[i])) == 0)
+			return path + strlen(prefix[i]);
+	if (strncmp(path, "/dev/fd/", 8) == 0)
+		return path + 5;
+	return NULL;
+}
+
+static int open_fd(int proc, int fd, int flags)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return openat(proc, name, O_PATH | O_CLOEXEC | flags);
+}
+
+/* The program as an O_PATH descriptor; -EAGAIN if only the kernel can say. */
+static int open_program(const struct image_place *place, int proc, const struct call *c,
+			const char *path)
+{
+	uint64_t link = c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0, resolve;
+	const char *own = own_proc(path);
+	AUTO_CLOSE int base = -1;
+	int fd;
+
+	if (!*path) {
+		if (!(c->flags & AT_EMPTY_PATH))
+			return -ENOENT;
+		fd = open_fd(proc, c->dirfd, 0);
+		return fd < 0 ? -EAGAIN : fd;
+	}
+	if (own) {
+		fd = openat(proc, own, O_PATH | O_CLOEXEC | (int)link);
+		return fd < 0 ? -EAGAIN : fd;
+	}
+	resolve = *path == '/' ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
+	if (*path == '/')
+		base = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	else if (c->dirfd == AT_FDCWD)
+		base = openat(proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	else
+		base = open_fd(proc, c->dirfd, O_DIRECTORY);
+	if (base < 0)
+		return -EAGAIN;
+	fd = open_scoped(base, path, link, resolve);
+	if (fd == -EXDEV) { /* up from the start, or through a link to an absolute path */
+		fd = openat(base, path, O_PATH | O_CLOEXEC | (int)link);
+		return fd < 0 ? -EAGAIN : fd;
+	}
+	if (fd == -ENOENT && surely_absent(place, proc, base, path, resolve))
+		return -ENOENT;
+	return fd < 0 ? -EAGAIN : fd;
+}
+
+static char *read_link(int dir, const char *name)
+{
+	char text[PATH_MAX];
+	ssize_t n = readlinkat(dir, name, text, sizeof(text));
+
+	return n <= 0 || n == sizeof(text) ? NULL : xstrndup(text, (size_t)n);
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec >= b->tv_nsec;
+}
+
+/* What the file itself says; @fd: O_PATH, i->exe and i->st are known. */
+static void look_at_file(const struct image_place *place, int fd, struct image *i)
+{
+	static const char gone[] = " (deleted)";
+	size_t n = strlen(i->exe);
+
+	if (i->st.st_nlink == 0) {
+		i->flags |= EXE_DELETED;
+		if (strncmp(i->exe, "/memfd:", 7) == 0)
+			i->flags |= EXE_MEMFD;
+		if (n > sizeof(gone) && strcmp(i->exe + n - sizeof(gone) + 1, gone) == 0)
+			i->exe[n - sizeof(gone) + 1] = '\0';
+	}
+	if (is_later(&i->st.st_ctim, &place->since)) {
+		i->flags |= EXE_BUILT_HERE;
+		i->known_as = known_program(fd, &i->st);
+	}
+	if (known_loader(i->known_as ? i->known_as : i->exe))
+		i->flags |= EXE_LOADER;
+}
+
+static void unknown(struct image *i)
+{
+	free(i->exe);
+	i->exe = NULL;
+	i->flags |= EXE_UNKNOWN;
+}
+
+static void look_at(const struct image_place *place, int fd, struct image *i)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	i->exe = read_link(AT_FDCWD, name);
+	if (!i->exe || *i->exe != '/' || fstat(fd, &i->st) < 0 || !S_ISREG(i->st.st_mode))
+		unknown(i);
+	else
+		look_at_file(place, fd, i);
+}
+
+static int open_proc(pid_t pid)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d", (int)pid);
+	fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int image_asked(const struct image_place *place, const struct seccomp_notif *req,
+		struct image *out)
+{
+	pid_t pid = (pid_t)req->pid;
+	AUTO_CLOSE int proc = open_proc(pid), fd = -1;
+	char path[PATH_MAX];
+	struct call c;
+	ssize_t n;
+
+	*out = (struct image){ 0 };
+	if (proc < 0)
+		return -ESRCH;
+	decode(&req->data, &c);
+	n = peek_string(pid, c.path, path, sizeof(path));
+	if (n < 0)
+		return n == -ENAMETOOLONG || n == -EFAULT ? (int)n : -EPERM;
+	fd = open_program(place, proc, &c, path);
+	if (fd < 0 && fd != -EAGAIN)
+		return fd;
+	out->args = peek_args(pid, c.argv, &out->args_len, &out->argc);
+	if (!out->args)
+		return errno == EFAULT || errno == E2BIG ? -errno : -EPERM;
+	out->cwd = read_link(proc, "cwd");
+	if (fd < 0)
+		unknown(out);
+	else
+		look_at(place, fd, out);
+	return 0;
+}
+
+static int read_args(int proc, struct image *out)
+{
+	AUTO_CLOSE int fd = openat(proc, "cmdline", O_RDONLY | O_CLOEXEC);
+	AUTO_BUF struct buf b = BUF_INIT;
+	char some[8192];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, some, sizeof(some))) > 0) {
+		buf_add(&b, some, (size_t)n);
+		if (b.len > PEEK_ARGS_MAX)
+			return -E2BIG;
+	}
+	if (n < 0 || !b.len || b.data[b.len - 1])
+		return n < 0 ? -errno : -EFAULT;
+	for (size_t i = 0; i < b.len; i++)
+		out->argc += !b.data[i];
+	out->args_len = b.len;
+	out->args = buf_take(&b);
+	return 0;
+}
+
+int image_committed(const struct image_place *place, pid_t pid, struct image *out)
+{
+	AUTO_CLOSE int proc = open_proc(pid), fd = -1;
+	int r;
+
+	*out = (struct image){ 0 };
+	if (proc < 0)
+		return proc;
+	r = read_args(proc, out);
+	if (r < 0)
+		return r;
+	fd = openat(proc, "exe", O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	out->cwd = read_link(proc, "cwd");
+	look_at(place, fd, out);
+	return out->exe ? 0 : -ENOENT;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool image_same(const struct image *a, const struct image *b)
+{
+	return a->flags == b->flags && same_text(a->exe, b->exe) && a->exe &&
+	       a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino &&
+	       same_text(a->known_as, b->known_as) && same_text(a->cwd, b->cwd) &&
+	       a->args_len == b->args_len && memcmp(a->args, b->args, a->args_len) == 0;
+}
+
+void image_facts(const struct image *i, struct exec_facts *f, const char ***argv)
+{
+	const char *p = i->args;
+
+	*argv = xcalloc(i->argc + 1, sizeof(**argv));
+	for (size_t k = 0; k < i->argc; k++, p += strlen(p) + 1)
+		(*argv)[k] = p;
+	*f = (struct exec_facts){ .exe = i->exe,
+				  .known_as = i->known_as,
+				  .flags = i->flags,
+				  .argv = *argv,
+				  .argc = i->argc,
+				  .cwd = i->cwd };
+}
+
+static bool read_proc(pid_t pid, const char *file, char *text, size_t size)
+{
+	char name[64];
+	AUTO_CLOSE int fd = -1;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, file);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size - 1);
+	text[n < 0 ? 0 : n] = '\0';
+	return n > 0;
+}
+
+pid_t image_tracer(pid_t tid)
+{
+	static const char key[] = "\nTracerPid:\t";
+	char text[4096];
+	const char *at;
+
+	if (!read_proc(tid, "status", text, sizeof(text)))
+		return 0;
+	at = strstr(text, key);
+	return at ? (pid_t)atoi(at + sizeof(key) - 1) : 0;
+}
+
+pid_t image_parent(pid_t pid)
+{
+	char text[512];
+	const char *at;
+
+	if (!read_proc(pid, "stat", text, sizeof(text)))
+		return 0;
+	/* The name before it may hold anything, parentheses too. */
+	at = strrchr(text, ')');
+	return at && strlen(at) > 4 ? (pid_t)atoi(at + 4) : 0;
+}

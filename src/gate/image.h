@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_GATE_IMAGE_H
+#define STET_GATE_IMAGE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "policy/policy.h"
+#include "sys/unotify.h"
+
+/* What is to be executed, or was. Owned; image_free() leaves it empty. */
+struct image {
+	char *exe, *cwd;      /* NULL if unknown */
+	const char *known_as; /* lives as long as the process */
+	unsigned flags;	      /* EXE_* */
+	struct stat st;	      /* of exe, if that is known */
+	char *args;	      /* NUL after each */
+	size_t args_len, argc;
+};
+
+struct image_place {
+	struct timespec since;
+	bool root;
+};
+
+void image_free(struct image *i);
+
+/*
+ * What the caller of a held execve or execveat asks for. Returns 0, or the -errno with
+ * which the call is certain to fail. What could not be resolved as the kernel will do it
+ * has exe NULL and EXE_UNKNOWN.
+ */
+int image_asked(const struct image_place *p, const struct seccomp_notif *req,
+		struct image *out);
+
+/* What @pid, stopped at the end of its exec, has become. 0 or -errno. */
+int image_committed(const struct image_place *p, pid_t pid, struct image *out);
+
+bool image_same(const struct image *a, const struct image *b);
+
+/* Facts for a judge; *argv is to be freed and must outlive them. */
+void image_facts(const struct image *i, struct exec_facts *f, const char ***argv);
+
+/* Who traces @tid; 0 if nobody does or it is gone. */
+pid_t image_tracer(pid_t tid);
+
+pid_t image_parent(pid_t pid);
+
+/*
+ * known.c: the program in the usual directories that the open (O_PATH) file @fd is a
+ * copy of, or NULL. Remembered for each file.
+ */
+const char *known_program(int fd, const struct stat *st);
+
+/* Is this the name of a dynamic loader? */
+bool known_loader(const char *path);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_JUDGE_H
+#define STET_OPS_JUDGE_H
+
+#include "ops/ctx.h"
+#include "runner/runner.h"
+
+/* How the commands of one transaction are judged: a policy, and a person if there is one. */
+struct judge {
+	struct op_ctx *ctx;
+	const struct policy *policy; /* NULL: nothing is judged */
+	struct gate_calls calls;
+	const struct txn_record *rec; /* in question */
+	char **always;		      /* rules that a person has agreed to for good */
+};
+
+void judge_open(struct judge *j, struct op_ctx *ctx, const struct policy *p,
+		const struct txn_record *rec);
+void judge_close(struct judge *j);
+
+/* Has @spec judged by it; @j must outlive the run. */
+void judge_attach(struct judge *j, struct run_spec *spec);
+
+#endif

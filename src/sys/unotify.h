@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SYS_UNOTIFY_H
+#define STET_SYS_UNOTIFY_H
+
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The supervisor's end of a seccomp filter's notifications. */
+struct unotify {
+	int fd;
+	struct seccomp_notif *req; /* the one received last */
+	struct seccomp_notif_resp *resp;
+};
+
+int unotify_open(struct unotify *u, int fd); /* takes over fd */
+void unotify_close(struct unotify *u);
+
+/* 1: u->req is filled in; 0: there was none after all; -errno: of no use any more. */
+int unotify_recv(struct unotify *u);
+
+/* Is the caller of request @id still waiting? If not, its pid may be somebody else's. */
+bool unotify_valid(const struct unotify *u, uint64_t id);
+
+/*
+ * Ends request @id: the call goes on if @go_on, else it returns @error (0 or -errno).
+ * Returns 0, -ENOENT if the caller is gone, another -errno if the listener is broken.
+ */
+int unotify_answer(const struct unotify *u, uint64_t id, int error, bool go_on);
+
+/*
+ * A string at @addr in the memory of @pid, with its NUL, into @out of @max bytes. Returns its
+ * length, -ENAMETOOLONG if it does not fit, -EFAULT if it is not there, another -errno.
+ */
+ssize_t peek_string(pid_t pid, uint64_t addr, char *out, size_t max);
+
+/*
+ * The argument vector at @addr in the memory of @pid as the kernel would copy it: each
+ * string with its NUL, one after the other. *len gets their length, *count their number.
+ * The result is to be freed. NULL with errno: E2BIG beyond what any exec may have.
+ */
+char *peek_args(pid_t pid, uint64_t addr, size_t *len, size_t *count);
+
+/* No exec has more than that, arguments and environment together. */
+enum { PEEK_ARGS_MAX = 6 << 20, PEEK_ARG_MAX = 32 * 4096 };
+
+#endif
