@@ -109,6 +109,10 @@ int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct 
  */
 int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e);
 
+/* Gives a changed copy of a host file the holes back that copying has filled. Updates
+ * r->after; what cannot be done is left. */
+int apply_holes(struct apply *a, struct plan_rec *r, struct err *e);
+
 /* Staging, before anything is promised: overlayfs' marks are taken off the staged object.
  * *objects counts what was touched. */
 int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,

@@ -145,20 +145,19 @@ static bool is_packed(const char *packed, size_t len, const char *attr)
 /* Attributes of the user class want write permission, which their owner may lack. */
 static int set_attr(const struct handle *h, const char *attr, const void *v, size_t n)
 {
-	do {
-		if (setxattr(h->path, attr, v, n, 0) == 0)
-			return 0;
-	} while (errno == EACCES && ns_gain_override() == 0);
-	return -errno;
+	if (setxattr(h->path, attr, v, n, 0) == 0)
+		return 0;
+	return errno == EACCES ? ns_xattr_override(h->fd, attr, v, n) : -errno;
 }
 
 static int drop_attr(const struct handle *h, const char *attr)
 {
-	do {
-		if (removexattr(h->path, attr) == 0 || errno == ENODATA)
-			return 0;
-	} while (errno == EACCES && ns_gain_override() == 0);
-	return -errno;
+	int r;
+
+	if (removexattr(h->path, attr) == 0)
+		return 0;
+	r = errno == EACCES ? ns_xattr_override(h->fd, attr, NULL, 0) : -errno;
+	return r == -ENODATA ? 0 : r;
 }
 
 int meta_unpack(int dirfd, const char *name, const char *packed, size_t len)
@@ -332,6 +331,21 @@ static int note_mtime(int fd, const struct stat *st, bool whiteouts, struct time
 	    fsetxattr(fd, OURS MTIME, &t[1], sizeof(t[1]), 0) < 0)
 		return -errno;
 	return 0;
+}
+
+int meta_note_mtime(int fd, const struct stat *st, struct timespec t[2])
+{
+	bool noted;
+
+	return note_mtime(fd, st, true, t, &noted);
+}
+
+int meta_drop_mtime(int fd)
+{
+	return (FAULT_AT("meta.drop-mtime") || fremovexattr(fd, OURS MTIME) < 0) &&
+			       errno != ENODATA
+		       ? -errno
+		       : 0;
 }
 
 static bool is_whiteout(const struct stat *st)

@@ -3,6 +3,7 @@
 #define STET_CHANGE_META_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "change/ident.h"
@@ -38,6 +39,13 @@ int meta_strip(int dirfd, const char *name, unsigned from_gid, unsigned gid,
  * than the exchange does. Directories keep theirs: they mean something.
  */
 void meta_unmark(int upper);
+
+/*
+ * Notes the mtime of a staged object on it before its contents are touched; fills in @t
+ * with the times to be set afterwards, those noted before an interruption if there was one.
+ */
+int meta_note_mtime(int fd, const struct stat *st, struct timespec t[2]);
+int meta_drop_mtime(int fd);
 
 /* Is the staged object a copy of the host's, changed in place (and not a new file)? */
 bool meta_is_copy(int dirfd, const char *name);

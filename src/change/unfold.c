@@ -71,15 +71,18 @@ static int unfold_dir(int upper, int lower, const char *name)
 	if (host < 0)
 		return 0;
 	if (meta_is_opaque(upper, name)) {
-		if (fstat(up, &st) < 0)
-			return -errno;
-		r = spell_out(up, host);
+		r = fstat(up, &st) < 0 ? -errno : meta_note_mtime(up, &st, times);
 		if (r == 0)
-			r = meta_set_opaque(upper, name, false);
-		times[0] = st.st_atim;
-		times[1] = st.st_mtim;
+			r = spell_out(up, host);
 		if (r == 0 && (FAULT_AT("unfold.utimes") || futimens(up, times) < 0))
 			r = -errno;
+		if (r == 0)
+			r = meta_set_opaque(upper, name, false);
+		if (r == 0)
+			r = meta_drop_mtime(up);
+		/* One that its owner may not change stays as it is. */
+		if (r == -EACCES || r == -EPERM)
+			return 0;
 	}
 	return r < 0 ? r : unfold(up, host);
 }

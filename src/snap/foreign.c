@@ -136,6 +136,23 @@ static int adopt_file(struct scan *s, int host, const char *rel, const struct st
 	return r;
 }
 
+/* What was put into the directories above @rel has moved their times. */
+static int keep_times(struct scan *s, int host, const char *rel)
+{
+	AUTO_FREE char *path = xstrdup(rel);
+	struct stat st;
+
+	for (char *p = strrchr(path, '/'); p; p = strrchr(path, '/')) {
+		*p = '\0';
+		if (fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    FAULT_AT("foreign.keep-times") ||
+		    utimensat(s->up, path, (struct timespec[]){ st.st_atim, st.st_mtim },
+			      AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 /* Only what the user may write on the host: the rest is refused inside as it is outside. */
 static int adopt(struct scan *s, int host, const char *rel, const struct stat *st)
 {
@@ -150,6 +167,8 @@ static int adopt(struct scan *s, int host, const char *rel, const struct stat *s
 		r = adopt_file(s, host, rel, st);
 		s->copied += (uint64_t)st->st_size;
 	}
+	if (r == 0 && (S_ISDIR(st->st_mode) || S_ISREG(st->st_mode)))
+		r = keep_times(s, host, rel);
 	if (r == 0)
 		s->adopted++;
 	return r;

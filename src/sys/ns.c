@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -83,8 +84,8 @@ int ns_gain_override(void)
 	return ns_map_self(uid, gid);
 }
 
-int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
-		       unsigned flags)
+/* Something that needs the right, in a process of its own: ours keeps its ids and groups. */
+static int with_override(int (*fn)(const void *), const void *arg)
 {
 	int status;
 	pid_t pid;
@@ -97,7 +98,7 @@ int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
 	if (pid == 0) {
 		int r = ns_gain_override();
 
-		if (r == 0 && syscall(SYS_renameat2, fromdir, from, todir, to, flags) < 0)
+		if (r == 0 && fn(arg) < 0)
 			r = -errno;
 		_exit(-r);
 	}
@@ -105,6 +106,53 @@ int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
 		if (errno != EINTR)
 			return -errno;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+struct rename_args {
+	int fromdir, todir;
+	const char *from, *to;
+	unsigned flags;
+};
+
+static int do_rename(const void *arg)
+{
+	const struct rename_args *r = arg;
+
+	return (int)syscall(SYS_renameat2, r->fromdir, r->from, r->todir, r->to,
+			    r->flags);
+}
+
+int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
+		       unsigned flags)
+{
+	struct rename_args args = { fromdir, todir, from, to, flags };
+
+	return with_override(do_rename, &args);
+}
+
+struct xattr_args {
+	int fd;
+	const char *attr;
+	const void *value;
+	size_t len;
+};
+
+/* By the descriptor: /proc/self is the child here. */
+static int do_xattr(const void *arg)
+{
+	const struct xattr_args *x = arg;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", x->fd);
+	return x->value ? setxattr(path, x->attr, x->value, x->len, 0)
+			: removexattr(path, x->attr);
+}
+
+int ns_xattr_override(int fd, const char *attr, const void *value, size_t len)
+{
+	struct xattr_args args = { fd, attr, value, len };
+
+	return with_override(do_xattr, &args);
 }
 
 int ns_forbid_cgroup(int sysctl)

@@ -39,6 +39,9 @@ bool ns_has_override(void); /* has it been gained? */
 int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
 		       unsigned flags);
 
+/* The same for an attribute of an object opened with O_PATH; @value NULL takes it away. */
+int ns_xattr_override(int fd, const char *attr, const void *value, size_t len);
+
 /* A session keyring of our own: the host's keys are not possessed any more. */
 int ns_new_keyring(void);
 

@@ -422,6 +422,8 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	r->flags &= ~(unsigned)PLAN_XATTR;
 	r->nxbefore = r->nxafter = 0;
 	r->kind = PLAN_REPLACE;
+	if (!d->w->dry_run && apply_holes(d->a, r, e) < 0)
+		return -1;
 	if (d->w->paths && !d->w->dry_run && S_ISREG(r->after.mode) &&
 	    r->after.nlink > 1 && apply_unshare(d->a, r, e) < 0)
 		return -1;

@@ -111,6 +111,20 @@ static void sparse(struct build *b, const char *path, off_t at, int stamp)
 	dress(b, path, 0644, stamp_of(b, stamp));
 }
 
+/* As overlayfs copies such a file, and then somebody writes to its end. */
+static void filled(struct build *b, const char *path, off_t at, int stamp)
+{
+	static const char zeros[80 << 10];
+	AUTO_CLOSE int fd = openat(b->root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+				   0644);
+
+	must(fd, "create", path);
+	must((int)pwrite(fd, zeros, sizeof(zeros), at), "write", path);
+	must((int)pwrite(fd, "data", 4, at), "write", path);
+	must((int)pwrite(fd, "more", 4, 96 << 10), "write", path);
+	dress(b, path, 0644, stamp_of(b, stamp));
+}
+
 static void sym(struct build *b, const char *path, const char *target)
 {
 	must(symlinkat(target, b->root, path), "symlink", path);
@@ -214,6 +228,7 @@ static void host_files(struct build *b)
 	file(b, "new\nline", "before\n", 0644, 0);
 	file(b, LONG_NAME, "before\n", 0644, 0);
 	sparse(b, "sparse", 16 << 10, 0);
+	sparse(b, "filled", 16 << 10, 0);
 	sym(b, "link", "plain/kept");
 	sym(b, "link-deleted", "nowhere");
 	fifo(b, "fifo");
@@ -323,6 +338,7 @@ static void up_files(struct build *b)
 	copy(b, LONG_NAME, "after\n", 0644, 0);
 	file(b, "new\n\x01\xff name", "new\n", 0644, 0);
 	sparse(b, "sparse", 48 << 10, 0);
+	filled(b, "filled", 16 << 10, 0);
 	sparse(b, "sparse-new", 32 << 10, 0);
 	sym(b, "link", "plain/new");
 	sym(b, "link-new", "plain");
