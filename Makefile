@@ -6,7 +6,8 @@
 #   make                       build
 #   make run ARGS="run -- ls"  build and run stet in the directory make was called in
 #   make test                  every test; ends with "N passed, N failed"
-#   make torture               every fault point of commit, undo and the rest, made to fail
+#   make torture               fault points of commit, undo and the rest, made to fail; a
+#                              sample, or all of them with STET_TORTURE=full
 #   make powercut              a logged disk, cut off at many points (root)
 #   make fidelity              every pair of objects through commit, undo, redo
 #   make install PREFIX=/usr/local DESTDIR=
@@ -38,11 +39,7 @@ test:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run"
 
-torture:
-	@"$(AUX)/deps" build test
-	@"$(ROOT)/tests/torture/run"
-
-powercut fidelity:
+torture powercut fidelity:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -16,9 +15,9 @@
 #include "base/text.h"
 #include "change/meta.h"
 #include "sys/fs.h"
-#include "sys/ns.h"
 
-static int open_layer(const struct change_layer *l, struct roots *r, struct err *e)
+static int open_layer(struct apply *a, const struct change_layer *l, struct roots *r,
+		      struct err *e)
 {
 	AUTO_FREE char *old = xasprintf("%.*sold", (int)(strlen(l->upper) - 2), l->upper);
 
@@ -31,7 +30,10 @@ static int open_layer(const struct change_layer *l, struct roots *r, struct err 
 	if ((FAULT_AT("apply.make-old") || mkdir(old, 0700) < 0) && errno != EEXIST)
 		return err_sys(e, errno, "cannot make %s", old);
 	r->old = open(old, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return r->old < 0 ? err_sys(e, errno, "cannot open %s", old) : 0;
+	if (r->old < 0)
+		return err_sys(e, errno, "cannot open %s", old);
+	a->by_hand = a->by_hand || faccessat(r->old, BY_HAND_MARK, F_OK, 0) == 0;
+	return 0;
 }
 
 int apply_open(const struct change_layer *layers, size_t n, struct apply **out,
@@ -44,7 +46,7 @@ int apply_open(const struct change_layer *layers, size_t n, struct apply **out,
 	for (size_t i = 0; i < n; i++)
 		a->roots[i] = (struct roots){ -1, -1, -1 };
 	for (size_t i = 0; i < n; i++)
-		if (open_layer(&layers[i], &a->roots[i], e) < 0) {
+		if (open_layer(a, &layers[i], &a->roots[i], e) < 0) {
 			apply_close(a);
 			return -1;
 		}
@@ -124,14 +126,6 @@ void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
 
 /* --- finding the place --- */
 
-static bool is_cross(int host, int up)
-{
-	struct stat a, b;
-
-	return host >= 0 && fstat(host, &a) == 0 && fstat(up, &b) == 0 &&
-	       a.st_dev != b.st_dev;
-}
-
 static size_t dir_len(const char *rel)
 {
 	const char *slash = strrchr(rel, '/');
@@ -152,7 +146,7 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 	size_t len = dir_len(r->rel);
 	const struct roots *root;
 
-	*p = (struct place){ .host = -1, .up = -1, .old = -1 };
+	*p = (struct place){ .host = -1, .up = -1, .old = -1, .store = -1 };
 	if (r->layer >= a->n)
 		return err_set(e, ERR_CORRUPT,
 			       "a change list names a layer that is not there");
@@ -171,58 +165,28 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 						  O_PATH | O_DIRECTORY);
 		a->up = fs_open_beneath(root->up, len ? buf_str(&a->dir) : ".",
 					O_RDONLY | O_DIRECTORY);
-		a->cross = is_cross(a->host, root->up);
 	}
 	*p = (struct place){ .host = a->host,
 			     .up = a->up,
 			     .staged = a->up,
 			     .old = root->old,
+			     .store = root->old,
 			     .name = r->rel + len + (len > 0) };
 	p->sname = p->name;
 	snprintf(p->slot, sizeof(p->slot), "%llu", (unsigned long long)r->serial);
-	if (r->flags & PLAN_CROSS) {
+	if (r->flags & (PLAN_CROSS | PLAN_MERGED)) {
 		snprintf(p->copy, sizeof(p->copy), "s%llu",
 			 (unsigned long long)r->serial);
 		p->sname = p->copy;
-		p->staged = p->old = apply_beside(a, r, false);
+		p->staged = root->old;
 	}
+	if (r->flags & PLAN_CROSS)
+		p->staged = p->old = apply_beside(a, r, false);
 	a->lost_dir = p->host == -ENOENT || p->host == -ENOTDIR || p->host == -ELOOP;
 	if (a->lost_dir)
 		return apply_conflict(a, r, "has lost its directory on the host", e);
 	if (p->host < 0)
 		return apply_failed(a, r, p->host, e);
-	return 0;
-}
-
-/*
- * A directory that its owner may not write (mode 0555) lets nothing in or out, and does
- * not go elsewhere itself. Where a user namespace cannot help, it is opened up, and
- * gets its right mode with the rest of its attributes at the end.
- */
-int apply_rename(int fromdir, const char *from, int todir, const char *to, unsigned flags)
-{
-	const int dirs[2] = { fromdir, todir };
-	struct stat st;
-	int r = FAULT_POINT("apply.rename");
-
-	if (r < 0)
-		return r;
-	if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) == 0)
-		return 0;
-	if (errno == EACCES) {
-		r = ns_rename_override(fromdir, from, todir, to, flags);
-		if (r != -EACCES && r != -EPERM && r != -ENOSPC)
-			return r;
-		errno = EACCES;
-	}
-	if (errno != EACCES)
-		return -errno;
-	for (int i = 0; i < 2; i++)
-		if (fstat(dirs[i], &st) == 0 && st.st_uid == geteuid() &&
-		    (st.st_mode & 0300) != 0300 && fchmod(dirs[i], st.st_mode | 0700) < 0)
-			return -errno;
-	if (syscall(SYS_renameat2, fromdir, from, todir, to, flags) < 0)
-		return -errno;
 	return 0;
 }
 
@@ -279,14 +243,14 @@ static int swap_back(struct apply *a, const struct plan_rec *r, const struct pla
 	struct ident now;
 	int x;
 
-	x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
+	x = apply_swap(a, p);
 	if (x == -ENOENT) /* he deleted what was there */
 		x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	x = ident_at(p->staged, p->sname, &now);
 	if (x == 0 && now.mode && !ident_is(&now, ours)) {
-		x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
+		x = apply_swap(a, p);
 		if (x == 0)
 			x = apply_rename(p->staged, p->sname, p->old, p->slot,
 					 RENAME_NOREPLACE);
@@ -310,7 +274,9 @@ static int exchange(struct apply *a, const struct plan_rec *r, const struct plac
 			return apply_conflict(
 				a, r, "is open for writing in another program", e);
 	}
-	x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
+	x = apply_swap(a, p);
+	if (x == -EBUSY)
+		return apply_conflict(a, r, "was changed while it was committed", e);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	x = ident_at(p->staged, p->sname, &out);
@@ -337,6 +303,18 @@ static int settle(struct apply *a, const struct plan_rec *r, const struct place 
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/* The command's own version, while the merged one is on the host. */
+static int park_own(const struct place *p, bool away)
+{
+	int x;
+
+	if (p->up < 0)
+		return 0;
+	x = away ? apply_rename(p->up, p->name, p->store, p->slot, RENAME_NOREPLACE)
+		 : apply_rename(p->store, p->slot, p->up, p->name, RENAME_NOREPLACE);
+	return x == -ENOENT || x == -EEXIST ? 0 : x;
+}
+
 static int park(struct apply *a, const struct plan_rec *r, const struct place *p,
 		struct err *e)
 {
@@ -345,6 +323,10 @@ static int park(struct apply *a, const struct plan_rec *r, const struct place *p
 
 	if (!(r->flags & PLAN_PARK))
 		return 0;
+	if (r->flags & PLAN_MERGED) {
+		x = park_own(p, true);
+		return x < 0 ? apply_failed(a, r, x, e) : 0;
+	}
 	x = ident_at(p->staged, p->sname, &id);
 	if (x == 0 && ident_is(&id, &r->before))
 		x = apply_rename(p->staged, p->sname, p->old, p->slot, RENAME_NOREPLACE);
@@ -359,7 +341,9 @@ static int replace_forward(struct apply *a, const struct plan_rec *r, struct err
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	x = ident_at(p.host, p.name, &now);
+	x = apply_resume(a, &p);
+	if (x == 0)
+		x = ident_at(p.host, p.name, &now);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (!ident_is(&now, &r->after)) {
@@ -384,10 +368,16 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	x = ident_at(p.host, p.name, &now);
+	x = apply_resume(a, &p);
+	if (x == 0)
+		x = ident_at(p.host, p.name, &now);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	if (r->flags & PLAN_PARK) {
+	if (r->flags & PLAN_PARK && r->flags & PLAN_MERGED) {
+		x = park_own(&p, false);
+		if (x < 0)
+			return apply_failed(a, r, x, e);
+	} else if (r->flags & PLAN_PARK) {
 		/* Back into the upper first: then it is the plain case. */
 		x = ident_at(p.old, p.slot, &kept);
 		if (x == 0 && kept.mode && !ident_is(&now, &r->before))
@@ -637,7 +627,7 @@ static int mkdir_step(struct apply *a, const struct plan_rec *r, bool forward,
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
 	/* The same one again, if it was taken away: later change lists know it. */
 	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
-	if (x == -ENOENT)
+	if (x == -ENOENT || x == -EXDEV)
 		x = FAULT_AT("apply.mkdir") || mkdirat(p.host, p.name, 0700) < 0 ? -errno
 										 : 0;
 	return x < 0 ? apply_failed(a, r, x, e) : 0;

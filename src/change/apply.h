@@ -44,14 +44,17 @@ int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
 		  struct buf *text, size_t max);
 
-/*
- * For merging: the text of a file, host's or staged (false if it is not a text of moderate
- * size), and the staged file with other content, its attributes kept.
- */
+/* For merging: the text of a file, host's or staged; false if it is not a text of moderate
+ * size. */
 bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,
 		struct buf *out);
-bool apply_write(struct apply *a, uint32_t layer, const char *rel,
-		 const struct buf *text);
+
+/*
+ * Stages a file with this content and the attributes of the command's own, which is not
+ * touched. Sets PLAN_MERGED, r->after and r->serial.
+ */
+int apply_merge(struct apply *a, struct plan_rec *r, uint64_t serial,
+		const struct buf *text, struct err *e);
 
 /*
  * Would the step meet a conflict, as things are? Changes nothing. A step that is done
@@ -92,8 +95,9 @@ int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e);
 int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e);
 
 /*
- * Gives the staged object the group that it would have got outside of the sandbox, as far
- * as the user may: that of what it replaces, or of a setgid directory. Updates r->after.
+ * The group that the staged object would have got outside of the sandbox, as far as the user
+ * may: that of what it replaces, or of a setgid directory. Updates r->after; staging gives
+ * it to the object.
  */
 int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e);
 
@@ -108,6 +112,9 @@ int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct 
  * the upper, where the sandbox could write to what is the host's then. Updates r->after.
  */
 int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e);
+
+/* Before the layers are looked at: puts right what an interrupted apply_unshare() left. */
+int apply_tidy(struct apply *a, struct err *e);
 
 /* Gives a changed copy of a host file the holes back that copying has filled. Updates
  * r->after; what cannot be done is left. */

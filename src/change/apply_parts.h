@@ -24,8 +24,8 @@ struct apply {
 	struct buf dir;
 	uint32_t layer;
 	int host, up;
-	bool cross;  /* the two are on different filesystems */
-	bool synced; /* for apply_sync_dirs(): it is durable */
+	bool by_hand; /* an exchange without the kernel's help may have been interrupted */
+	bool synced;  /* for apply_sync_dirs(): it is durable */
 	struct beside *beside;
 	size_t nbeside;
 };
@@ -44,6 +44,7 @@ struct beside {
  */
 struct place {
 	int host, up, staged, old;
+	int store; /* `old` beside the upper, even if @old is elsewhere */
 	const char *name, *sname;
 	char slot[24]; /* its name in old */
 	char copy[24]; /* and as a copy */
@@ -58,9 +59,25 @@ bool apply_is_here(const struct apply *a, const struct plan_rec *r);
 /* The directory beside the host's directory of the last apply_at(); made if @make. -errno. */
 int apply_beside(struct apply *a, const struct plan_rec *r, bool make);
 
-/* renameat2() that gets past directories without write permission. -errno. */
+/*
+ * renameat2() that gets past directories without write permission; RENAME_NOREPLACE works on
+ * every filesystem, RENAME_EXCHANGE where there is one. -errno.
+ */
 int apply_rename(int fromdir, const char *from, int todir, const char *to,
 		 unsigned flags);
+
+/*
+ * Exchanges the staged object and the host's. On a filesystem that cannot, the host's gets
+ * a second name first and is replaced then: nobody misses it. -EBUSY if somebody else has
+ * put something there in between; then nothing is changed.
+ */
+int apply_swap(struct apply *a, const struct place *p);
+
+/* In `old`, where such an exchange has ever been begun. */
+#define BY_HAND_MARK "by-hand"
+
+/* Finishes or forgets one that was interrupted: each object is in one of its places. -errno. */
+int apply_resume(struct apply *a, const struct place *p);
 
 /* Puts what lies in `old` under the number of a step out of its way. -errno. */
 int apply_put_aside(const struct place *p);

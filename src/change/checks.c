@@ -112,6 +112,13 @@ int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	return x < 0 ? apply_failed(a, r, x, e) : expect(a, r, &p, &now, forward, e);
 }
 
+/* Where a done step has put what it took away: under its number, or in the staged place. */
+static bool is_in_old(const struct plan_rec *r)
+{
+	return r->kind == PLAN_DELETE ||
+	       (r->flags & PLAN_PARK && !(r->flags & PLAN_MERGED));
+}
+
 int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;
@@ -122,6 +129,8 @@ int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
 		return 0;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
+	if (r->flags & PLAN_MERGED) /* the command's own is in its place again already */
+		return 0;
 	if (r->kind == PLAN_REPLACE && p.staged >= 0)
 		x = ident_at(p.staged, p.sname, &id);
 	if (x == 0 && ident_is(&id, &r->before))
@@ -142,7 +151,7 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 		return true;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return false;
-	if (r->kind == PLAN_DELETE || r->flags & PLAN_PARK)
+	if (is_in_old(r))
 		ident_at(p.old, p.slot, &id);
 	else if (p.staged >= 0)
 		ident_at(p.staged, p.sname, &id);
@@ -154,7 +163,7 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 {
-	bool in_old = r->kind == PLAN_DELETE || r->flags & PLAN_PARK;
+	bool in_old = is_in_old(r);
 	struct search s = { .a = a, .since = a->began };
 	struct place p;
 	struct ident out;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "base/fault.h"
 
@@ -18,11 +17,11 @@ int ident_at(int dirfd, const char *name, struct ident *id)
 	struct statx sx;
 
 	*id = (struct ident){ 0 };
-	if (FAULT_AT("ident.stat") ||
-	    statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH,
-		  STATX_BASIC_STATS | STATX_BTIME, &sx) < 0)
+	if (FAULT_AT("ident.stat") || statx(dirfd, name,
+					    AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT |
+						    AT_EMPTY_PATH | AT_STATX_FORCE_SYNC,
+					    STATX_BASIC_STATS | STATX_BTIME, &sx) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
-	id->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
 	id->ino = sx.stx_ino;
 	id->btime = sx.stx_mask & STATX_BTIME ? ns(&sx.stx_btime) : 0;
 	id->mode = sx.stx_mode;
@@ -42,8 +41,7 @@ static int64_t spec_ns(const struct timespec *t)
 
 void ident_from(const struct stat *st, struct ident *id)
 {
-	*id = (struct ident){ .dev = st->st_dev,
-			      .ino = st->st_ino,
+	*id = (struct ident){ .ino = st->st_ino,
 			      .mode = st->st_mode,
 			      .uid = st->st_uid,
 			      .gid = st->st_gid,

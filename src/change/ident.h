@@ -11,8 +11,7 @@
  * else's. mode == 0: nothing.
  */
 struct ident {
-	uint64_t dev; /* no part of who it is: it may change at a mount */
-	uint64_t ino;
+	uint64_t ino;  /* the device is no part of it: it may be another after a mount */
 	int64_t btime; /* 0: not known; tells a reused inode number */
 	uint32_t mode, uid, gid, nlink;
 	uint64_t size;

@@ -21,6 +21,8 @@
 #define ESCAPED "user.overlay.overlay."
 /* Ours: the mtime of a staged directory while whiteouts are taken out of it. */
 #define MTIME "stet.mtime"
+/* Ours: the mode of a staged file while its group is changed, which clears bits of it. */
+#define MODE "stet.mode"
 
 /* An O_PATH descriptor has no attributes of its own: they are reached through its name in
  * /proc, which follows nothing but the descriptor. */
@@ -53,11 +55,11 @@ static bool has_prefix(const char *s, const char *prefix)
 /* Overlayfs' own mark, not one of the sandboxed side's that it had to rename. */
 static bool is_overlays(const char *attr)
 {
-	static const char *const names[] = { "opaque",	 "redirect",  "origin",
-					     "impure",	 "nlink",     "upper",
-					     "uuid",	 "metacopy",  "protattr",
-					     "whiteout", "whiteouts", "xwhiteouts",
-					     "verity",	 "xattr",     MTIME };
+	static const char *const names[] = {
+		"opaque", "redirect", "origin",	  "impure",   "nlink",	   "upper",
+		"uuid",	  "metacopy", "protattr", "whiteout", "whiteouts", "xwhiteouts",
+		"verity", "xattr",    MTIME,	  MODE
+	};
 
 	if (!has_prefix(attr, OURS) || has_prefix(attr, ESCAPED))
 		return false;
@@ -215,8 +217,9 @@ int meta_own(int dirfd, const char *name, const struct ident *to, bool lax)
 int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 {
 	AUTO_HANDLE struct handle h = { .fd = -1 };
-	struct timespec t[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct timespec t[2];
 	struct ident now;
+	struct stat st;
 	int r = FAULT_POINT("meta.open");
 
 	if (r == 0)
@@ -233,6 +236,10 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 		return -errno;
 	if (now.mtime == to->mtime && r == 0)
 		return 0;
+	/* Both times: some filesystems in user space ignore UTIME_OMIT and all with it. */
+	if (fstat(h.fd, &st) < 0)
+		return -errno;
+	t[0] = st.st_atim;
 	t[1].tv_sec = to->mtime / 1000000000;
 	t[1].tv_nsec = to->mtime % 1000000000;
 	if (t[1].tv_nsec < 0) {
@@ -280,6 +287,31 @@ struct strip {
 
 static int strip_dir(struct strip *s, int dirfd, const char *name);
 
+/* A change of group clears the setuid bits: they are noted until they are back. */
+static int strip_group(const struct strip *s, const struct handle *h,
+		       const struct stat *st)
+{
+	uint32_t mode = st->st_mode & 07777;
+	bool noted = S_ISREG(st->st_mode) &&
+		     getxattr(h->path, OURS MODE, &mode, sizeof(mode)) == sizeof(mode);
+	bool due = st->st_gid == s->from_gid;
+	int r = 0;
+
+	if (due && !noted && S_ISREG(st->st_mode) && mode & 06000)
+		r = FAULT_AT("meta.note-mode")
+			    ? -errno
+			    : set_attr(h, OURS MODE, &mode, sizeof(mode));
+	if (r == 0 && due &&
+	    (FAULT_AT("meta.strip-chown") ||
+	     fchownat(h->fd, "", (uid_t)-1, s->gid, AT_EMPTY_PATH) < 0) &&
+	    errno != EPERM && errno != EINVAL)
+		r = -errno;
+	if (r == 0 && (due || noted) && mode & 06000 && !S_ISLNK(st->st_mode) &&
+	    (FAULT_AT("meta.strip-chmod") || chmod(h->path, mode) < 0))
+		r = -errno;
+	return r;
+}
+
 static int strip_object(struct strip *s, int dirfd, const char *name)
 {
 	AUTO_HANDLE struct handle h = { .fd = -1 };
@@ -294,15 +326,13 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 		if (r < 0)
 			return r;
 	}
-	if (s->gid != (unsigned)-1 && st.st_gid == s->from_gid && st.st_gid != s->gid) {
-		if ((FAULT_AT("meta.strip-chown") ||
-		     fchownat(dirfd, name, (uid_t)-1, s->gid, AT_SYMLINK_NOFOLLOW) < 0) &&
-		    errno != EPERM && errno != EINVAL)
-			return -errno;
-		if (st.st_mode & 06000 && !S_ISLNK(st.st_mode) &&
-		    (FAULT_AT("meta.strip-chmod") ||
-		     fchmodat(dirfd, name, st.st_mode & 07777, 0) < 0))
-			return -errno;
+	if (s->gid != (unsigned)-1 && s->gid != s->from_gid &&
+	    (st.st_gid == s->from_gid || st.st_gid == s->gid)) {
+		r = handle_open(dirfd, name, &h);
+		if (r == 0)
+			r = strip_group(s, &h, &st);
+		if (r < 0)
+			return r;
 	}
 	/* Only files and directories can carry attributes of the user class. */
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -310,7 +340,8 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 	r = fs_xattr_list(dirfd, name, &s->list);
 	if (r < 0 || !s->list.len)
 		return r;
-	r = handle_open(dirfd, name, &h);
+	if (h.fd < 0)
+		r = handle_open(dirfd, name, &h);
 	return r < 0 ? r : strip_one(&h, buf_str(&s->list), s->list.len);
 }
 

@@ -20,7 +20,7 @@
  * either end), then an end mark with the number of records and a checksum of all before.
  * Host byte order: a plan never leaves its machine.
  */
-static const char magic[8] = "stetpl1\n";
+static const char magic[8] = "stetpl2\n";
 
 struct end_mark {
 	uint32_t zero; /* no record is 0 bytes long */
@@ -148,8 +148,10 @@ static int finish(struct plan_writer *w, bool sync, struct err *e)
 	}
 	if (r == 0 && sync) {
 		r = FAULT_POINT("plan.fsync");
-		if (r < 0 || fsync(w->fd) < 0)
-			r = err_sys(e, r < 0 ? r : errno, "cannot write the change list");
+		if (r == 0 && (fsync(w->fd) < 0 || fsync(w->dirfd) < 0))
+			r = -errno;
+		if (r < 0)
+			r = err_sys(e, r, "cannot write the change list");
 	}
 	if (r < 0)
 		plan_abandon(w);

@@ -38,6 +38,9 @@ enum plan_flag {
 	PLAN_XATTR = 1 << 4,  /* META, DIR: extended attributes differ too */
 	PLAN_STAGED = 1 << 7, /* LINK: in a staged directory, before that is moved */
 	PLAN_TIMES = 1 << 6,  /* DIR: on the host only the mtime changes */
+	/* REPLACE: what is staged was made of both sides and lies apart. The command's own
+	 * stays in the upper; with PLAN_PARK it waits in old/<serial>. */
+	PLAN_MERGED = 1 << 8,
 };
 
 struct plan_rec {
@@ -57,7 +60,8 @@ struct plan_rec {
 
 struct plan_writer;
 
-/* Creates the file @name in @dirfd (it must not exist). */
+/* Creates the file @name, which must not exist, in @dirfd, which must not be O_PATH and must
+ * outlive the writer. */
 int plan_create(int dirfd, const char *name, struct plan_writer **out, struct err *e);
 /* The serial that the next record will have. */
 uint64_t plan_next(const struct plan_writer *w);
@@ -66,7 +70,7 @@ int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e);
 /* Appends with a given serial: for a list made out of another. */
 int plan_add_as(struct plan_writer *w, struct plan_rec *r, uint64_t serial,
 		struct err *e);
-/* Writes the end mark and the checksum, makes the file durable, closes it. The number of
+/* Writes the end mark and the checksum, makes the file and its name durable, closes it. The number of
  * records is returned in *n. */
 int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e);
 /* The same, but not durable: for what can be done without. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,27 +99,6 @@ bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,
 	return n == 0 && !memchr(buf_str(out), '\0', out->len);
 }
 
-bool apply_write(struct apply *a, uint32_t layer, const char *rel, const struct buf *text)
-{
-	struct plan_rec r = { .layer = layer, .rel = rel };
-	AUTO_CLOSE int fd = -1;
-	struct place p;
-	struct err e;
-	size_t done;
-	ssize_t n;
-
-	if (apply_at(a, &r, &p, &e) < 0 || p.up < 0)
-		return false;
-	fd = openat(p.up, p.name,
-		    O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	for (done = 0; fd >= 0 && done < text->len; done += (size_t)n) {
-		n = write(fd, text->data + done, text->len - done);
-		if (n < 0)
-			return false;
-	}
-	return fd >= 0;
-}
-
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e)
 {
@@ -129,6 +110,22 @@ int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 		return -1;
 	x = meta_pack(host ? p.host : p.up, p.name, out);
 	return x < 0 ? apply_failed(a, &r, x, e) : 0;
+}
+
+/* A copy that staging will not touch gets what the plan says of it. */
+static int dress_copy(struct apply *a, struct plan_rec *r, const struct place *p,
+		      struct err *e)
+{
+	struct ident now;
+	int x = ident_at(p->staged, p->sname, &now);
+
+	if (x == 0 && r->after.gid != now.gid) {
+		now.gid = r->after.gid;
+		x = meta_set(p->staged, p->sname, &now, true);
+	}
+	if (x == 0)
+		x = ident_at(p->staged, p->sname, &r->after);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
 /* The group that the sandbox would have given it, had it known it; -1: as it is. */
@@ -145,11 +142,22 @@ static gid_t right_group(struct apply *a, const struct plan_rec *r, const struct
 	return (gid_t)-1;
 }
 
+/* chown(2) will say no to others. */
+static bool may_give(gid_t gid)
+{
+	gid_t groups[NGROUPS_MAX];
+	int n = getgroups(NGROUPS_MAX, groups);
+
+	for (int i = 0; i < n; i++)
+		if (groups[i] == gid)
+			return true;
+	return gid == getegid() || geteuid() == 0;
+}
+
 int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e)
 {
 	struct place p;
 	gid_t gid;
-	int x;
 
 	if (!a->layers[r->layer].lax_owner)
 		return 0;
@@ -159,21 +167,69 @@ int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e)
 	if (gid == (gid_t)-1 || gid == r->after.gid ||
 	    r->after.gid != a->layers[r->layer].gid)
 		return 0;
-	if (FAULT_AT("stage.chown") ||
-	    fchownat(p.up, p.name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == EPERM || errno == EINVAL ? 0
-							 : apply_failed(a, r, errno, e);
-	if (r->after.mode & 06000 && !S_ISLNK(r->after.mode) &&
-	    (FAULT_AT("stage.chmod") ||
-	     fchmodat(p.up, p.name, r->after.mode & 07777, 0) < 0))
-		return apply_failed(a, r, errno, e);
-	x = ident_at(p.up, p.name, &r->after);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
+	if (ns_has_override() || !may_give(gid))
+		return 0;
+	r->after.gid = gid;
+	return r->flags & PLAN_MERGED ? dress_copy(a, r, &p, e) : 0;
+}
+
+/*
+ * Putting a copy into a directory of the upper moves its mtime, which is the command's. It is
+ * noted in `old`, as the target of a link, until it is back.
+ */
+#define UNSHARED "apart-in"
+
+static int note_dir(const struct apply *a, const struct place *p, struct timespec t[2])
+{
+	AUTO_FREE char *text = NULL;
+	struct stat st;
+
+	if (fstat(p->up, &st) < 0)
+		return -errno;
+	t[0] = st.st_atim;
+	t[1] = st.st_mtim;
+	text = xasprintf("%lld.%ld/%s", (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec,
+			 a->dir.len ? buf_str(&a->dir) : ".");
+	if (!FAULT_AT("stage.note") && symlinkat(text, p->old, UNSHARED) == 0)
+		return 0;
+	return errno == ENAMETOOLONG ? 0 : -errno; /* too deep to be noted */
+}
+
+static int forget_dir(int old)
+{
+	if (!FAULT_AT("stage.forget") && unlinkat(old, UNSHARED, 0) == 0)
+		return 0;
+	return errno == ENOENT ? 0 : -errno;
+}
+
+int apply_tidy(struct apply *a, struct err *e)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		struct timespec t[2] = { { .tv_nsec = UTIME_OMIT } };
+		AUTO_BUF struct buf text = BUF_INIT;
+		AUTO_CLOSE int dir = -1;
+		long long sec;
+		long ns;
+		int at = 0;
+
+		if (fs_readlink(a->roots[i].old, UNSHARED, &text) < 0 ||
+		    sscanf(buf_str(&text), "%lld.%ld/%n", &sec, &ns, &at) != 2 || !at)
+			continue;
+		t[1] = (struct timespec){ sec, ns };
+		dir = fs_open_beneath(a->roots[i].up, buf_str(&text) + at,
+				      O_RDONLY | O_DIRECTORY);
+		if (dir >= 0 && futimens(dir, t) < 0)
+			return err_sys(e, errno, "cannot put a layer in order");
+		if (forget_dir(a->roots[i].old) < 0)
+			return err_sys(e, errno, "cannot put a layer in order");
+	}
+	return 0;
 }
 
 int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e)
 {
 	static const char name[] = "apart";
+	struct timespec t[2];
 	struct place p;
 	uint64_t n = 0;
 	int x;
@@ -183,9 +239,14 @@ int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e)
 	if (unlinkat(p.old, name, 0) < 0 && errno != ENOENT)
 		return apply_failed(a, r, errno, e);
 	x = copy_object(p.up, p.name, p.old, name, &n);
-	if (x == 0 &&
-	    (FAULT_AT("stage.unshare") || renameat(p.old, name, p.up, p.name) < 0))
+	if (x == 0)
+		x = note_dir(a, &p, t);
+	if (x == 0)
+		x = apply_rename(p.old, name, p.up, p.name, 0);
+	if (x == 0 && (FAULT_AT("stage.unshare") || futimens(p.up, t) < 0))
 		x = -errno;
+	if (x == 0)
+		x = forget_dir(p.old);
 	if (x == 0)
 		x = ident_at(p.up, p.name, &r->after);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
@@ -199,7 +260,7 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 
 	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE)
 		return 0;
-	if (r->flags & PLAN_CROSS) { /* the copy has no marks */
+	if (r->flags & (PLAN_CROSS | PLAN_MERGED)) { /* the copy has no marks */
 		(*objects)++;
 		return 0;
 	}
@@ -246,12 +307,16 @@ static int open_beside(struct apply *a, const struct plan_rec *r, int top, bool 
 	AUTO_FREE char *name = NULL;
 	AUTO_CLOSE int fd = -1;
 	char *layer = strrchr(dir, '/');
-	struct stat st;
+	struct stat st, was;
 	int x;
 
 	*layer++ = '\0';
 	name = xasprintf("%s-%s", strrchr(dir, '/') + 1, layer);
-	if (make && mkdirat(top, store, 0700) < 0 && errno != EEXIST)
+	if (fstat(top, &was) < 0)
+		return -errno;
+	if (make && mkdirat(top, store, 0700) == 0) /* the tree has not changed by that */
+		futimens(top, (struct timespec[]){ was.st_atim, was.st_mtim });
+	else if (make && errno != EEXIST)
 		return -errno;
 	fd = openat(top, store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -271,14 +336,44 @@ static int open_beside(struct apply *a, const struct plan_rec *r, int top, bool 
 	return x < 0 ? -errno : x;
 }
 
+/* The host's directory of a step, or the nearest above one that is still to be made. */
+static int look_above(struct apply *a, const struct plan_rec *r, struct stat *st)
+{
+	int root = a->roots[r->layer].host;
+	AUTO_FREE char *rel = xstrdup(r->rel);
+	char *slash = strrchr(rel, '/');
+
+	if (a->host >= 0)
+		return fstat(a->host, st) < 0 ? -errno : 0;
+	for (; slash; slash = strrchr(rel, '/')) {
+		AUTO_CLOSE int fd = -1;
+
+		*slash = '\0';
+		fd = fs_open_beneath(root, rel, O_PATH | O_DIRECTORY);
+		if (fd >= 0)
+			return fstat(fd, st) < 0 ? -errno : 0;
+	}
+	return fstat(root, st) < 0 ? -errno : 0;
+}
+
+/* Must what is staged be copied to the host's filesystem first? */
+static bool is_elsewhere(struct apply *a, const struct plan_rec *r)
+{
+	struct stat host, up;
+
+	return look_above(a, r, &host) == 0 && fstat(a->roots[r->layer].up, &up) == 0 &&
+	       host.st_dev != up.st_dev;
+}
+
 int apply_beside(struct apply *a, const struct plan_rec *r, bool make)
 {
 	AUTO_CLOSE int top = -1;
 	struct stat st;
 	int fd;
 
-	if (a->host < 0 || fstat(a->host, &st) < 0)
-		return -ENOENT;
+	fd = look_above(a, r, &st);
+	if (fd < 0)
+		return fd;
 	for (size_t i = 0; i < a->nbeside; i++)
 		if (a->beside[i].dev == st.st_dev && a->beside[i].layer == r->layer)
 			return a->beside[i].fd;
@@ -288,9 +383,70 @@ int apply_beside(struct apply *a, const struct plan_rec *r, bool make)
 	fd = open_beside(a, r, top, make);
 	if (fd < 0)
 		return fd;
+	a->by_hand = a->by_hand || faccessat(fd, BY_HAND_MARK, F_OK, 0) == 0;
 	a->beside = xrealloc(a->beside, (a->nbeside + 1) * sizeof(*a->beside));
 	a->beside[a->nbeside++] = (struct beside){ r->layer, st.st_dev, fd };
 	return fd;
+}
+
+static int write_text(int dir, const char *name, const struct buf *text)
+{
+	AUTO_CLOSE int fd = openat(
+		dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	for (size_t done = 0; done < text->len; done += (size_t)n) {
+		n = FAULT_AT("stage.merge")
+			    ? -1
+			    : write(fd, text->data + done, text->len - done);
+		if (n < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Attributes of the command's own version; the time is the merge's, which neither side made. */
+static int dress_merged(const struct place *p)
+{
+	AUTO_BUF struct buf attrs = BUF_INIT;
+	struct ident own, now;
+	int x = ident_at(p->up, p->name, &own);
+
+	if (x == 0)
+		x = meta_pack(p->up, p->name, &attrs);
+	if (x == 0)
+		x = ident_at(p->staged, p->sname, &now);
+	own.mtime = now.mtime;
+	if (x == 0)
+		x = meta_own(p->staged, p->sname, &own, true);
+	if (x == 0)
+		x = meta_unpack(p->staged, p->sname, buf_str(&attrs), attrs.len);
+	return x == 0 ? meta_set(p->staged, p->sname, &own, true) : x;
+}
+
+int apply_merge(struct apply *a, struct plan_rec *r, uint64_t serial,
+		const struct buf *text, struct err *e)
+{
+	struct place p;
+	int x;
+
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	r->flags |= PLAN_MERGED | (is_elsewhere(a, r) ? PLAN_CROSS : 0);
+	r->serial = serial;
+	x = r->flags & PLAN_CROSS ? apply_beside(a, r, true) : 0;
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	x = write_text(p.staged, p.sname, text);
+	if (x == 0)
+		x = dress_merged(&p);
+	if (x == 0)
+		x = ident_at(p.staged, p.sname, &r->after);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
 int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct err *e)
@@ -301,9 +457,11 @@ int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct 
 
 	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE && r->kind != PLAN_DELETE)
 		return 0;
-	if (apply_at(a, r, &p, e) < 0)
-		return e->kind == ERR_CONFLICT ? 0 : -1;
-	if (!a->cross)
+	if (r->flags & PLAN_MERGED)
+		return 0;
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	if (!is_elsewhere(a, r))
 		return 0;
 	r->flags |= PLAN_CROSS;
 	r->serial = serial;
@@ -312,12 +470,10 @@ int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct 
 		return apply_failed(a, r, x, e);
 	if (r->kind == PLAN_DELETE)
 		return 0;
-	if (apply_at(a, r, &p, e) < 0)
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
 	x = copy_object(p.up, p.name, p.staged, p.sname, &objects);
-	if (x == 0)
-		x = ident_at(p.staged, p.sname, &r->after);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
+	return x < 0 ? apply_failed(a, r, x, e) : dress_copy(a, r, &p, e);
 }
 
 static int sync_tree(int dirfd, const char *name)

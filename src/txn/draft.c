@@ -54,8 +54,9 @@ struct draft {
 	/* Those that hold what is looked at now, outermost first: places in @dirs. */
 	size_t *above;
 	size_t nabove, above_cap;
-	bool walked;	 /* all differences are known */
-	struct buf made; /* the last directory that a chosen path needed */
+	bool walked;	   /* all differences are known */
+	struct buf made;   /* the last directory that a chosen path needed */
+	struct buf merged; /* the text that both sides of the change at hand agree to */
 	struct buf xb, xa;
 };
 
@@ -156,21 +157,20 @@ static bool host_changed(struct draft *d, const struct change *c,
 	return host->mode && host->ctime >= d->t->rec.begin_ns;
 }
 
-/* Both sides changed a text: can both changes stand? Then the staged file holds both. */
+/* Both sides changed a text: can both changes stand? Then d->merged holds both. */
 static bool merge_step(struct draft *d, const struct change *c)
 {
-	AUTO_BUF struct buf base = BUF_INIT, ours = BUF_INIT, theirs = BUF_INIT,
-			    out = BUF_INIT;
+	AUTO_BUF struct buf base = BUF_INIT, ours = BUF_INIT, theirs = BUF_INIT;
 	uint32_t layer = (uint32_t)c->layer;
 	struct err e;
 
+	buf_reset(&d->merged);
 	return c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT &&
 	       S_ISREG(c->after.st_mode) &&
 	       known_content(d->known, layer, c->rel, &base) &&
 	       apply_text(d->a, layer, c->rel, false, &ours) &&
 	       apply_text(d->a, layer, c->rel, true, &theirs) &&
-	       merge_text(&base, &ours, &theirs, &out, &e) == 1 &&
-	       apply_write(d->a, layer, c->rel, &out);
+	       merge_text(&base, &ours, &theirs, &d->merged, &e) == 1;
 }
 
 static void check_conflict(struct draft *d, const struct change *c,
@@ -247,7 +247,7 @@ static int add(struct draft *d, struct plan_rec *r, struct err *e)
 		return -1;
 	if (!d->w->dry_run && apply_relocate(d->a, r, plan_next(d->plan), e) < 0)
 		return -1;
-	if (d->w->paths && !(r->flags & PLAN_CROSS))
+	if (d->w->paths && (!(r->flags & PLAN_CROSS) || r->flags & PLAN_MERGED))
 		r->flags |= PLAN_PARK;
 	if (plan_add(d->plan, r, e) < 0)
 		return -1;
@@ -422,6 +422,10 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	r->flags &= ~(unsigned)PLAN_XATTR;
 	r->nxbefore = r->nxafter = 0;
 	r->kind = PLAN_REPLACE;
+	if (r->flags & PLAN_MERGED)
+		return apply_merge(d->a, r, plan_next(d->plan), &d->merged, e) < 0
+			       ? -1
+			       : add(d, r, e);
 	if (!d->w->dry_run && apply_holes(d->a, r, e) < 0)
 		return -1;
 	if (d->w->paths && !d->w->dry_run && S_ISREG(r->after.mode) &&
@@ -557,9 +561,8 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 		uint64_t merged = d->res->merged;
 
 		check_conflict(d, c, &r.before);
-		if (merged != d->res->merged &&
-		    apply_look(d->a, r.layer, c->rel, &r.before, &r.after, e) < 0)
-			return -1;
+		if (merged != d->res->merged)
+			r.flags |= PLAN_MERGED;
 	}
 	check_risk(d, c);
 	count(d, c);
@@ -686,6 +689,7 @@ static void draft_free(struct draft *d)
 	twins_free(&d->added);
 	twins_free(&d->inner);
 	buf_free(&d->made);
+	buf_free(&d->merged);
 	buf_free(&d->xb);
 	buf_free(&d->xa);
 	known_close(d->known);
@@ -699,7 +703,7 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 	uint64_t steps;
 	int r;
 
-	if (known_open(h, t, &d.known, e) < 0)
+	if ((!w->dry_run && apply_tidy(a, e) < 0) || known_open(h, t, &d.known, e) < 0)
 		return -1;
 	r = plan_create(dirfd, name, &d.plan, e);
 	if (r == 0)

@@ -98,7 +98,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 
 	(void)e;
 	/* What was decided against the host's version was decided for that one time. */
-	if (rd->undone && r->flags & PLAN_FORCE)
+	if (rd->undone && r->flags & (PLAN_FORCE | PLAN_MERGED))
 		return 0;
 	switch (r->kind) {
 	case PLAN_BASE:
@@ -111,7 +111,6 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		break;
 	case PLAN_META:
 		/* The host's own inode, with other attributes. */
-		id.dev = r->before.dev;
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;
 		tell(rd->k, r->layer, r->rel, &id, NULL, false);
@@ -132,7 +131,6 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 			id = r->before;
 			id.mtime = rd->undone ? r->before.mtime : r->after.mtime;
 		}
-		id.dev = r->before.dev;
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;
 		tell(rd->k, r->layer, r->rel, &id, NULL, false);

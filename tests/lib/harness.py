@@ -20,10 +20,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TESTS = os.path.join(ROOT, "tests")
 PYTEST_SUITES = ("cli", "live", "agents", "fidelity")
 # Minutes each: doors of their own, not part of `make test`.
-LONGER = ("powercut", "fidelity")
-SUITES = ("build", "meta", "unit", "powercut") + PYTEST_SUITES
+LONGER = ("torture", "powercut", "fidelity")
+SUITES = ("build", "meta", "unit", "torture", "powercut") + PYTEST_SUITES
 JOB_SECONDS = 420
-POWERCUT_SECONDS = 900
+PROGRAM_SECONDS = 1800
 # Minutes of waiting for an agent, for code that the other three have been through.
 LEFT_OUT = {("agents", "asan", "root")}
 RUNNING = set()
@@ -125,8 +125,14 @@ def build_probe(report, stage):
 def stage_all(report, stage, suites):
     """Builds and copies what the jobs use to a place that every user can read."""
     dirs = {}
-    for kind in ("release", "asan"):
+    for kind in ("release", "asan") if set(suites) - {"torture"} else ():
         dirs[kind] = build(report, kind, "tests")
+    if "torture" in suites:
+        dirs["faults"] = build(report, "faults", "tests")
+        if dirs["faults"]:
+            os.makedirs(f"{stage}/faults")
+            shutil.copy2(f"{dirs['faults']}/tests/torture/torture", f"{stage}/faults")
+        shutil.copytree(f"{ROOT}/src", f"{stage}/source/src")
     if glob.glob(f"{TESTS}/probe/*.c"):
         build_probe(report, stage)
     if "agents" in suites and os.path.exists(f"{ROOT}/build-aux/agents"):
@@ -135,7 +141,7 @@ def stage_all(report, stage, suites):
         report.add("build", int(status == 0), int(status != 0), 0, seconds,
                    "" if status == 0 else f"agents: {text}")
     for kind, d in dirs.items():
-        if d:
+        if d and kind != "faults":
             os.makedirs(f"{stage}/{kind}")
             shutil.copy2(f"{d}/stet", f"{stage}/{kind}/stet")
     shutil.copytree(TESTS, f"{stage}/tests", ignore=shutil.ignore_patterns("__pycache__"))
@@ -253,14 +259,14 @@ def pytest_job(report, suite, file, env, who, base, extra):
                f"{name} (status {status})\n{text}\n{remarks}" if failed else "")
 
 
-def powercut_job(report, program, env):
+def program_job(report, suite, argv, env, who=None):
     """A program that counts for itself: its last line is `N passed, N failed`."""
-    status, text, seconds = run([program], env, seconds=POWERCUT_SECONDS)
+    status, text, seconds = run(argv, env, who, seconds=PROGRAM_SECONDS)
     count = re.search(r"^(\d+) passed, (\d+) failed$", text, re.M)
     passed, failed = map(int, count.groups()) if count else (0, 1)
     if status != 0 and failed == 0:
         failed = 1
-    report.add("powercut", passed, failed, 0, seconds,
+    report.add(suite, passed, failed, 0, seconds,
                f"status {status}\n{text}" if failed else "")
 
 
@@ -303,7 +309,16 @@ def plan(report, suites, people, stage, dirs, places, extra):
         for name in ("STET_POWERCUT", "STET_POWERCUT_SEED"):
             if name in os.environ:
                 env[name] = os.environ[name]
-        jobs.append((powercut_job, report, f"{stage}/tests/powercut/run", env))
+        jobs.append((program_job, report, "powercut", [f"{stage}/tests/powercut/run"], env))
+    if "torture" in suites and not extra and dirs.get("faults"):
+        for who in people:
+            env = job_env(who, places.new(who), "faults", stage)
+            env["STET_SOURCE"] = f"{stage}/source"
+            for name in ("STET_TORTURE", "STET_TORTURE_DIR", "STET_TORTURE_KEEP"):
+                if name in os.environ:
+                    env[name] = os.environ[name]
+            jobs.append((program_job, report, f"torture/{who.label}",
+                         [f"{stage}/tests/torture/run", f"{stage}/faults/torture"], env, who))
     for name in PYTEST_SUITES[::-1]:
         if name not in suites:
             continue

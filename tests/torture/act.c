@@ -46,8 +46,9 @@ static void next_tick(void)
 	       (coarse.tv_sec == fine.tv_sec && coarse.tv_nsec <= fine.tv_nsec));
 }
 
-static int do_begin(struct home *h, const struct site *s, bool foreign, struct err *e)
+static int do_begin(struct home *h, const struct site *s, enum action a, struct err *e)
 {
+	bool foreign = a == ACT_BEGIN_FOREIGN;
 	char word[] = "command";
 	char *const argv[] = { word, NULL };
 	struct view_layer layers[HOSTS + 1] = { 0 };
@@ -64,7 +65,9 @@ static int do_begin(struct home *h, const struct site *s, bool foreign, struct e
 		layers[i] = (struct view_layer){ .kind = LAYER_OVERLAY,
 						 .host = xstrdup(s->host[i]),
 						 .lax_owner = foreign };
-		if (store_for(&mi, h->dir, s->host[i], &layers[i].store, e) < 0)
+		if (a == ACT_BEGIN_CROSS)
+			layers[i].store = xstrdup(s->other);
+		else if (store_for(&mi, h->dir, s->host[i], &layers[i].store, e) < 0)
 			return -1;
 	}
 	layers[HOSTS] = (struct view_layer){ .kind = LAYER_SCRATCH,
@@ -96,7 +99,7 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 					      "deep-new/level", "ro",
 					      "opaque/new",	"dir-file",
 					      "anchor*",	"full-deleted/sub",
-					      "pair-new?",	NULL };
+					      "pair-new1",	NULL };
 	const char *paths[ARRAY_SIZE(chosen)] = { 0 };
 	struct commit_wish w = { .accept_risky = true };
 	struct commit_result res = { 0 };
@@ -105,10 +108,11 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 
 	for (size_t i = 0; chosen[i]; i++)
 		paths[i] = xasprintf("%s/%s", s->host[0], chosen[i]);
-	if (a == ACT_UNDO_PART)
+	if (a == ACT_UNDO_PART || a == ACT_COMMIT_MERGE_PART)
 		paths[2] = NULL;
-	if (a == ACT_COMMIT_PART || a == ACT_UNDO_PART)
+	if (a == ACT_COMMIT_PART || a == ACT_UNDO_PART || a == ACT_COMMIT_MERGE_PART)
 		w.paths = paths;
+	w.merge = a == ACT_COMMIT_MERGE || a == ACT_COMMIT_MERGE_PART;
 	if (a == ACT_REDO)
 		x = txn_redo(h, t, &w, &res, e);
 	else if (a == ACT_UNDO || a == ACT_UNDO_PART)
@@ -154,8 +158,8 @@ static int child(const struct site *s, enum action a, struct result *r)
 
 	if (home_open(&h, &r->e) < 0)
 		return -1;
-	if (a == ACT_BEGIN || a == ACT_BEGIN_FOREIGN)
-		return do_begin(&h, s, a == ACT_BEGIN_FOREIGN, &r->e);
+	if (a == ACT_BEGIN || a == ACT_BEGIN_FOREIGN || a == ACT_BEGIN_CROSS)
+		return do_begin(&h, s, a, &r->e);
 	if (a == ACT_RECOVER)
 		return txn_recover(&h, &r->recovered, &r->e);
 	if (a == ACT_PRUNE)
@@ -171,6 +175,11 @@ static int child(const struct site *s, enum action a, struct result *r)
 		return do_fill(&t, TREE_SMALL);
 	case ACT_FILL_WIDE:
 		return do_fill(&t, TREE_WIDE);
+	case ACT_FILL_GROUP:
+		return do_fill(&t, TREE_GROUP);
+	case ACT_EDIT:
+		tree_edit(s);
+		return 0;
 	case ACT_END:
 		return do_end(&h, &t, &r->e);
 	case ACT_ROLLBACK:

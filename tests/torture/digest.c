@@ -113,6 +113,9 @@ static void put_dir(struct walk *w, int dir, const char *name, const char *path)
 	for (size_t i = 0; i < names.n; i++) {
 		AUTO_FREE char *sub = xasprintf("%s/%s", path, names.v[i]);
 
+		/* Where copies lie that could not be kept in the store. */
+		if (strncmp(names.v[i], ".stet-", 6) == 0)
+			continue;
 		put_object(w, fd, names.v[i], sub);
 	}
 	fs_names_free(&names);
@@ -126,8 +129,13 @@ static void put_object(struct walk *w, int dir, const char *name, const char *pa
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		die("cannot look at %s", path);
 	text_quote(w->out, path, strlen(path));
-	buf_addf(w->out, " mode=%o owner=%u:%u mtime=%lld.%09ld", st.st_mode, st.st_uid,
-		 st.st_gid, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	buf_addf(w->out, " mode=%o owner=%u:%u", st.st_mode, st.st_uid, st.st_gid);
+	/* What a merge makes has the time of the merge; all else has one that it was given. */
+	if (st.st_mtim.tv_sec > 1500000000)
+		buf_addf(w->out, " mtime=now");
+	else
+		buf_addf(w->out, " mtime=%lld.%09ld", (long long)st.st_mtim.tv_sec,
+			 st.st_mtim.tv_nsec);
 	if (!S_ISDIR(st.st_mode))
 		buf_addf(w->out, " size=%lld links=%lu", (long long)st.st_size,
 			 (unsigned long)st.st_nlink);

@@ -25,6 +25,7 @@ struct scenario {
 	int before, after; /* state of the transaction; -1: there is none */
 	enum action back;  /* takes it back again */
 	const char *sweeps;
+	const char *lacks; /* a fault that is there all the time */
 };
 
 #define UNTIL_BEGIN ACT_BEGIN
@@ -77,6 +78,65 @@ static const struct scenario scenarios[] = {
 	  TXN_COMMITTED,
 	  ACT_UNDO,
 	  "EIO kill" },
+	{ "commit-merge",
+	  { ACT_BEGIN, ACT_FILL_SMALL, ACT_END, ACT_EDIT },
+	  ACT_COMMIT_MERGE,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  ERRORS " twice" },
+	{ "commit-merge-part",
+	  { ACT_BEGIN, ACT_FILL_SMALL, ACT_END, ACT_EDIT },
+	  ACT_COMMIT_MERGE_PART,
+	  TXN_FROZEN,
+	  TXN_FROZEN,
+	  ACT_UNDO,
+	  "EIO kill" },
+	{ "commit-group",
+	  { ACT_BEGIN_FOREIGN, ACT_FILL_GROUP, ACT_END },
+	  ACT_COMMIT,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  ERRORS },
+	{ "commit-cross",
+	  { ACT_BEGIN_CROSS, ACT_FILL_SMALL, ACT_END },
+	  ACT_COMMIT,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  ERRORS " recover" },
+	{ "undo-cross-part",
+	  { ACT_BEGIN_CROSS, ACT_FILL_SMALL, ACT_END, ACT_COMMIT_PART },
+	  ACT_UNDO,
+	  TXN_FROZEN,
+	  TXN_FROZEN,
+	  ACT_REDO,
+	  "EIO kill" },
+	{ "commit-by-hand",
+	  { UNTIL_END },
+	  ACT_COMMIT,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  "EIO kill twice recover",
+	  "swap.flags:1+:EINVAL" },
+	{ "commit-by-hand-small",
+	  { ACT_BEGIN, ACT_FILL_SMALL, ACT_END },
+	  ACT_COMMIT,
+	  TXN_FROZEN,
+	  TXN_COMMITTED,
+	  ACT_UNDO,
+	  "kill",
+	  "swap.flags:1+:EINVAL" },
+	{ "undo-by-hand",
+	  { UNTIL_END, ACT_COMMIT },
+	  ACT_UNDO,
+	  TXN_COMMITTED,
+	  TXN_FROZEN,
+	  ACT_REDO,
+	  "EIO kill recover",
+	  "swap.flags:1+:EINVAL" },
 	{ "undo",
 	  { UNTIL_END, ACT_COMMIT },
 	  ACT_UNDO,
@@ -169,6 +229,34 @@ static char *digest(const struct site *s)
 	return buf_take(&b);
 }
 
+/* A place on another filesystem than everything else. */
+static bool make_other(struct site *s)
+{
+	static const char *const tops[] = { "/var/tmp", "/tmp", "/dev/shm" };
+	struct stat here, there;
+	char beside[260];
+
+	/* As after the first such commit: the top of the tree keeps its time. */
+	for (int i = 0; i < HOSTS; i++) {
+		snprintf(beside, sizeof(beside), "%s/.stet-%u", s->host[i],
+			 (unsigned)geteuid());
+		if (stat(s->host[i], &here) < 0 || mkdir(beside, 0700) < 0 ||
+		    utimensat(AT_FDCWD, s->host[i],
+			      (struct timespec[]){ here.st_atim, here.st_mtim }, 0) < 0)
+			die("cannot make %s", beside);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(tops); i++) {
+		if (stat(s->base, &here) < 0 || stat(tops[i], &there) < 0 ||
+		    here.st_dev == there.st_dev)
+			continue;
+		snprintf(s->other, sizeof(s->other), "%s/stet-torture-%d", tops[i],
+			 (int)getpid());
+		tree_remove(s->other);
+		return mkdir(s->other, 0700) == 0;
+	}
+	return false;
+}
+
 static bool make_site(const struct scenario *sc, struct site *s)
 {
 	bool good = true;
@@ -183,9 +271,24 @@ static bool make_site(const struct scenario *sc, struct site *s)
 	}
 	snprintf(s->state, sizeof(s->state), "%s/state", s->base);
 	tree_host(s);
-	if (sc->act == ACT_BEGIN_FOREIGN)
+	if (sc->act == ACT_BEGIN_FOREIGN || sc->setup[0] == ACT_BEGIN_FOREIGN)
 		good = tree_foreign(s);
+	if (sc->setup[0] == ACT_BEGIN_CROSS)
+		good = make_other(s);
 	return good;
+}
+
+/* act() on a filesystem that lacks something, if the scenario says so. */
+static unsigned long play(struct run *t, enum action a, const char *fault,
+			  const char *skip, struct result *r, bool *killed)
+{
+	char both[200];
+
+	if (!t->sc->lacks)
+		return act(&t->site, a, fault, skip, r, killed);
+	snprintf(both, sizeof(both), "%s%s%s", t->sc->lacks, fault ? "," : "",
+		 fault ? fault : "");
+	return act(&t->site, a, both, skip, r, killed);
 }
 
 static void setup(struct run *t)
@@ -195,7 +298,7 @@ static void setup(struct run *t)
 
 	make_site(t->sc, &t->site);
 	for (size_t i = 0; t->sc->setup[i]; i++) {
-		act(&t->site, t->sc->setup[i], NULL, NULL, &r, &killed);
+		play(t, t->sc->setup[i], NULL, NULL, &r, &killed);
 		if (r.rc < 0)
 			die("%s: step %zu of the setup: %s", t->sc->name, i, r.e.msg);
 	}
@@ -243,7 +346,7 @@ static bool step(struct run *t, const char *fault, enum action a, const char *wh
 	AUTO_BUF struct buf b = BUF_INIT;
 	bool killed;
 
-	act(&t->site, a, NULL, NULL, r, &killed);
+	play(t, a, NULL, NULL, r, &killed);
 	if (r->rc == 0)
 		return true;
 	buf_addf(&b, "%s: %s (%s)", what, r->e.msg, r->e.hint);
@@ -364,7 +467,7 @@ static void learn(struct run *t)
 
 	setup(t);
 	t->old = digest(&t->site);
-	t->points = act(&t->site, t->sc->act, NULL, NULL, &r, &killed);
+	t->points = play(t, t->sc->act, NULL, NULL, &r, &killed);
 	if (r.rc < 0)
 		die("%s: %s (%s)", t->sc->name, r.e.msg, r.e.hint);
 	t->new = digest(&t->site);
@@ -384,18 +487,24 @@ static bool one(struct run *t, const char *fault, unsigned long last)
 	bool killed;
 
 	setup(t);
-	if (act(&t->site, t->sc->act, fault, NULL, &r, &killed) < last)
+	if (play(t, t->sc->act, fault, NULL, &r, &killed) < last)
 		return false;
 	oracle(t, fault, &r);
 	return true;
 }
 
-static void sweep(struct run *t, const char *kind, unsigned long stride)
+/*
+ * In short: about @runs of the points, not the same ones as root and as a user, nor for
+ * every kind. In full: all.
+ */
+static void sweep(struct run *t, const char *kind, unsigned long runs)
 {
 	bool dead = strcmp(kind, "dead") == 0;
+	unsigned long stride = full() ? 1 : 1 + t->points / runs;
+	unsigned long first = (strlen(kind) + (geteuid() != 0) * stride / 2) % stride;
 	char fault[64];
 
-	for (unsigned long n = 1; n; n += stride) {
+	for (unsigned long n = 1 + first; n; n += stride) {
 		snprintf(fault, sizeof(fault), dead ? "#%lu+:EIO" : "#%lu:%s", n, kind);
 		if (!one(t, fault, n))
 			break;
@@ -430,8 +539,8 @@ static void sweep_recover(struct run *t, unsigned long stride)
 				 m % 4 == 1 ? "EIO" : "kill");
 			snprintf(both, sizeof(both), "%s then %s", fault, second);
 			setup(t);
-			act(&t->site, t->sc->act, fault, NULL, &r, &killed);
-			if (act(&t->site, ACT_RECOVER, second, NULL, &r, &killed) < m)
+			play(t, t->sc->act, fault, NULL, &r, &killed);
+			if (play(t, ACT_RECOVER, second, NULL, &r, &killed) < m)
 				break;
 			r.ran = false; /* what recovery says is not judged */
 			oracle(t, both, &r);
@@ -440,8 +549,7 @@ static void sweep_recover(struct run *t, unsigned long stride)
 
 static void run_kind(struct run *t, const char *kind)
 {
-	unsigned long some = full() ? 1 : 1 + t->points / 60;
-	unsigned long many = full() ? 1 + t->points / 40 : 1 + t->points / 5;
+	unsigned long many = full() ? 1 + t->points / 20 : 1 + t->points / 3;
 
 	if (*kind == '#') /* one run, for looking into it */
 		one(t, kind, 0);
@@ -450,11 +558,11 @@ static void run_kind(struct run *t, const char *kind)
 	else if (strcmp(kind, "recover") == 0)
 		sweep_recover(t, many);
 	else if (strcmp(kind, "kill") == 0)
-		sweep(t, kind, 1);
+		sweep(t, kind, 75);
 	else if (strcmp(kind, "EIO") == 0)
-		sweep(t, kind, full() || t->points < 150 ? 1 : 2);
+		sweep(t, kind, 40);
 	else
-		sweep(t, kind, some);
+		sweep(t, kind, 8);
 }
 
 /* --- the oracle must be able to fail --- */
@@ -469,7 +577,7 @@ static bool broken(struct run *t, const char *fault, const char *point, unsigned
 
 	snprintf(skip, sizeof(skip), "%s:%lu", point, n);
 	setup(t);
-	act(&t->site, t->sc->act, fault, skip, &r, &killed);
+	play(t, t->sc->act, fault, skip, &r, &killed);
 	oracle(t, skip, &r);
 	return t->failed > before || (!fault && r.rc < 0);
 }
@@ -482,7 +590,7 @@ static int run_broken(struct run *t)
 
 	learn(t);
 	t->quiet = true;
-	for (unsigned long n = 1; n <= t->steps; n++) {
+	for (unsigned long n = 1; n <= t->steps; n += full() ? 1 : 3) {
 		if (broken(t, NULL, "apply.forward", n))
 			continue;
 		fprintf(stderr, "step %lu left out was not noticed\n", n);
@@ -546,7 +654,8 @@ int main(int argc, char **argv)
 		 where ? where : "/dev/shm", (int)getpid());
 	umask(022);
 	if (!make_site(t.sc, &t.site)) {
-		printf("%s %s: impossible here: no second group\n", argv[1], argv[2]);
+		printf("%s %s: impossible here: no second %s\n", argv[1], argv[2],
+		       t.sc->setup[0] == ACT_BEGIN_CROSS ? "filesystem" : "group");
 	} else if (strcmp(argv[2], "broken") == 0) {
 		r = run_broken(&t);
 	} else {
@@ -559,5 +668,7 @@ int main(int argc, char **argv)
 	}
 	append_points();
 	tree_remove(t.site.base);
+	if (t.site.other[0])
+		tree_remove(t.site.other);
 	return r;
 }

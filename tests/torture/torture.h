@@ -21,15 +21,17 @@ struct site {
 	char base[200]; /* holds everything below */
 	char host[HOSTS][220];
 	char state[220];
+	char other[220]; /* on another filesystem; "" if there is none */
 };
 
 /* tree.c */
 void tree_host(const struct site *s);
 /* @small: a few changes only. @wide: so many that the filesystem is synced as a whole. */
-enum tree_size { TREE_SMALL, TREE_FULL, TREE_WIDE };
+enum tree_size { TREE_SMALL, TREE_FULL, TREE_WIDE, TREE_GROUP };
 void tree_upper(char *const up[HOSTS], enum tree_size size);
 void tree_remove(const char *path);
 bool tree_foreign(const struct site *s); /* objects of another group; false: cannot */
+void tree_edit(const struct site *s);	 /* somebody works on the host meanwhile */
 
 /* digest.c: one line per object with all that can be seen of it, inode numbers left out. */
 void digest_tree(const char *path, struct buf *out);
@@ -41,12 +43,17 @@ enum action {
 	ACT_NONE, /* ends a list */
 	ACT_BEGIN,
 	ACT_BEGIN_FOREIGN,
-	ACT_FILL,	/* makes the upper */
-	ACT_FILL_SMALL, /* a few changes */
-	ACT_FILL_WIDE,	/* many */
+	ACT_BEGIN_CROSS, /* the layers are on another filesystem */
+	ACT_FILL,	 /* makes the upper */
+	ACT_FILL_SMALL,	 /* a few changes */
+	ACT_FILL_WIDE,	 /* many */
+	ACT_FILL_GROUP,	 /* what has another group on the host */
+	ACT_EDIT,	 /* on the host */
 	ACT_END,
 	ACT_COMMIT,
 	ACT_COMMIT_PART,
+	ACT_COMMIT_MERGE,
+	ACT_COMMIT_MERGE_PART,
 	ACT_ROLLBACK,
 	ACT_UNDO,
 	ACT_UNDO_PART,

@@ -39,6 +39,12 @@ _Static_assert(sizeof(LONG_NAME) - 1 == 255, "the longest name there is");
 
 enum { DEPTH = 24, MANY = 260 };
 
+/* Changed at its end by the command, at its beginning on the host. */
+#define MIDDLE "1\n2\n3\n4\n5\n6\n7\n8\n"
+#define TEXT_BEFORE "before\n" MIDDLE "before\n"
+#define TEXT_AFTER "before\n" MIDDLE "after, and longer\n"
+#define TEXT_EDITED "edited\n" MIDDLE "before\n"
+
 static void must(int r, const char *what, const char *path)
 {
 	if (r < 0)
@@ -212,7 +218,7 @@ static void host_files(struct build *b)
 	dir(b, ".", 0755, S_ROOT);
 	dir(b, "plain", 0755, 0);
 	file(b, "plain/kept", "as it was\n", 0644, 0);
-	file(b, "plain/modified", "before\n", 0644, 0);
+	file(b, "plain/modified", TEXT_BEFORE, 0644, 0);
 	file(b, "plain/chmodded", "same\n", 0644, S_PLAIN);
 	file(b, "plain/deleted", "away\n", 0600, 0);
 	file(b, "plain/touched", "same\n", 0644, 0);
@@ -318,7 +324,7 @@ static void copy(struct build *b, const char *path, const char *text, mode_t mod
 static void up_files(struct build *b)
 {
 	dir(b, "plain", 0755, 0);
-	copy(b, "plain/modified", "after, and longer\n", 0644, 0);
+	copy(b, "plain/modified", TEXT_AFTER, 0644, 0);
 	copy(b, "plain/chmodded", "same\n", 0755, S_PLAIN);
 	copy(b, "plain/touched", "same\n", 0644, 0);
 	copy(b, "plain/setgid", "same\n", 02755, S_PLAIN);
@@ -418,7 +424,7 @@ static void up_attrs(struct build *b)
 static void up_small(struct build *b)
 {
 	dir(b, "plain", 0755, 0);
-	copy(b, "plain/modified", "after, and longer\n", 0644, 0);
+	copy(b, "plain/modified", TEXT_AFTER, 0644, 0);
 	copy(b, "plain/chmodded", "same\n", 0755, S_PLAIN);
 	whiteout(b, "plain/deleted");
 	file(b, "plain/new", "new\n", 0640, 0);
@@ -426,6 +432,41 @@ static void up_small(struct build *b)
 	file(b, "new/file", "new\n", 0644, 0);
 	copy(b, "anchor", "linked\n", 0600, S_PLAIN);
 	hard(b, "anchor", "anchor-name");
+}
+
+static gid_t second_group(void)
+{
+	gid_t groups[64], gid = (gid_t)-1;
+	int n = getgroups(64, groups);
+
+	for (int i = 0; i < n; i++)
+		if (groups[i] != getegid())
+			gid = groups[i];
+	return gid == (gid_t)-1 && geteuid() == 0 ? 1 : gid;
+}
+
+static void set_group(struct build *b, const char *path)
+{
+	must(fchownat(b->root, path, (uid_t)-1, second_group(), AT_SYMLINK_NOFOLLOW),
+	     "chown", path);
+}
+
+/* In a copy that was made before the command began; what is new has the user's group. */
+static void up_group(struct build *b)
+{
+	AUTO_CLOSE int fd = openat(b->root, "foreign/file",
+				   O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
+
+	must(fd, "open", "foreign/file");
+	must((int)write(fd, "after\n", 6), "write", "foreign/file");
+	dress(b, "foreign", 02775, stamp_of(b, 0));
+	dress(b, "foreign/file", 02774, stamp_of(b, 0));
+	file(b, "foreign/setuid", "new\n", 04755, 0);
+	dir(b, "foreign/dir", 0755, 0);
+	file(b, "foreign/dir/setuid", "new\n", 06755, 0);
+	sym(b, "foreign/dir/link", "setuid");
+	copy(b, "plain/setgid", "same\n", 0755, S_PLAIN);
+	set_group(b, "plain/setgid");
 }
 
 static void up_many(struct build *b)
@@ -445,7 +486,10 @@ void tree_upper(char *const up[HOSTS], enum tree_size size)
 
 	begin(&b, up[0], 5000);
 	dir(&b, ".", 0755, 0);
-	if (size != TREE_FULL) {
+	if (size == TREE_GROUP) {
+		up_small(&b);
+		up_group(&b);
+	} else if (size != TREE_FULL) {
 		up_small(&b);
 	} else {
 		up_files(&b);
@@ -465,28 +509,32 @@ void tree_upper(char *const up[HOSTS], enum tree_size size)
 	finish(&b);
 }
 
-bool tree_foreign(const struct site *s)
+void tree_edit(const struct site *s)
 {
-	gid_t groups[64], gid = (gid_t)-1;
-	int n = getgroups(64, groups);
 	struct build b;
 
-	for (int i = 0; i < n; i++)
-		if (groups[i] != getegid())
-			gid = groups[i];
-	if (gid == (gid_t)-1 && geteuid() == 0)
-		gid = 1;
-	if (gid == (gid_t)-1)
+	begin(&b, s->host[0], 4000);
+	must(unlinkat(b.root, "plain/modified", 0), "unlink", "modified");
+	file(&b, "plain/modified", TEXT_EDITED, 0644, 0);
+	dress(&b, "plain", 0755, stamp_of(&b, 0));
+	finish(&b);
+}
+
+bool tree_foreign(const struct site *s)
+{
+	struct build b;
+
+	if (second_group() == (gid_t)-1)
 		return false;
 	begin(&b, s->host[0], 3000);
 	dir(&b, "foreign", 02775, 0);
 	file(&b, "foreign/file", "of the group\n", 0664, 0);
 	dir(&b, "foreign/sub", 02775, 0);
 	file(&b, "foreign/sub/file", "of the group\n", 0664, 0);
-	must(fchownat(b.root, "foreign/file", (uid_t)-1, gid, 0), "chown", "file");
-	must(fchownat(b.root, "foreign/sub/file", (uid_t)-1, gid, 0), "chown", "file");
-	must(fchownat(b.root, "foreign/sub", (uid_t)-1, gid, 0), "chown", "sub");
-	must(fchownat(b.root, "foreign", (uid_t)-1, gid, 0), "chown", "foreign");
+	set_group(&b, "foreign/file");
+	set_group(&b, "foreign/sub/file");
+	set_group(&b, "foreign/sub");
+	set_group(&b, "foreign");
 	dress(&b, ".", 0755, S_ROOT);
 	finish(&b);
 	return true;
