@@ -164,7 +164,7 @@ static void add_abilities(struct doctor_report *r, const struct place *places, s
 	doctor_add(
 		r, buf_str(&id), buf_str(&title),
 		p->fs.exchange ? DOCTOR_WARN : DOCTOR_OK, buf_str(&found),
-		"a commit replaces files by copying and is slower; undo needs more space",
+		"a commit exchanges files in several steps and is slower",
 		p->fs.exchange ? "keep the project on ext4, xfs, btrfs or tmpfs" : "");
 
 	buf_reset(&id);

@@ -13,6 +13,7 @@ the namespace.
   readonly          a read-only mount with a file in it
   alias             the root file system once more, bound at another place
   foreign           objects of other owners that USER may write
+  fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
 """
 import os
 import shutil
@@ -96,6 +97,11 @@ def make(need, where, who, images):
         command("mount", "-o", "remount,bind,ro", where)
     elif need == "alias":
         command("mount", "--bind", "/", where)
+    elif need == "fuse":
+        if os.path.exists("/dev/fuse"):
+            os.mkdir(f"{images}/fuse", 0o755)
+            os.chown(f"{images}/fuse", who.uid, who.gid)
+            command("bindfs", "-o", "allow_other", f"{images}/fuse", where)
     elif need == "foreign":
         make_foreign(where, who)
     else:
