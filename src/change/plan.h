@@ -60,8 +60,8 @@ struct plan_rec {
 
 struct plan_writer;
 
-/* Creates the file @name, which must not exist, in @dirfd, which must not be O_PATH and must
- * outlive the writer. */
+/* Creates the file @name, which must not exist, in @dirfd, which must not be O_PATH and
+ * must outlive the writer. */
 int plan_create(int dirfd, const char *name, struct plan_writer **out, struct err *e);
 /* The serial that the next record will have. */
 uint64_t plan_next(const struct plan_writer *w);
