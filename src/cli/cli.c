@@ -26,6 +26,7 @@ static const struct front {
 	cli_explain *explain;
 } fronts[] = {
 	{ &verb_run, print_run, NULL },
+	{ &verb_exec, print_exec, NULL },
 	{ &verb_explore, print_explore, NULL },
 	{ &verb_status, print_status, NULL },
 	{ &verb_list, print_list, NULL },
@@ -35,6 +36,7 @@ static const struct front {
 	{ &verb_undo, print_undo, explain_undo },
 	{ &verb_redo, print_redo, explain_redo },
 	{ &verb_log, print_log, NULL },
+	{ &verb_audit, print_audit, NULL },
 	{ &verb_forget, print_forget, NULL },
 	{ &verb_prune, print_prune, NULL },
 	{ &verb_check, print_check, NULL },
@@ -56,13 +58,14 @@ static const struct front *front_of(const struct verb *v)
 
 static void write_line(FILE *out, const json_t *o)
 {
-	json_dumpf(o, out, JSON_COMPACT);
+	json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
 	fputc('\n', out);
 }
 
 static void write_json(const struct verb *v, json_t *o)
 {
-	FILE *out = v && v->flags & VERB_RUNS ? stderr : stdout;
+	unsigned flags = v ? v->flags & (VERB_RUNS | VERB_CAPTURES) : 0;
+	FILE *out = flags == VERB_RUNS ? stderr : stdout;
 	size_t i;
 
 	if (json_is_array(o))
@@ -173,6 +176,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	const struct verb_common *common = req;
 	AUTO_FREE void *res = xcalloc(1, v->result_size);
 	struct err e = { 0 };
+	json_t *o;
 	int r, status;
 
 	r = run(c, v, req, res, &e);
@@ -186,15 +190,15 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	}
 	status = v->status ? v->status(req, res) : 0;
 	c->status = -1;
-	if (common->json) {
-		write_json(v, v->json(res));
-		r = 0;
-	} else {
+	o = common->json ? v->json(res) : NULL;
+	if (o)
+		write_json(v, o);
+	else
 		r = print_text(c, v, req, res, &e);
-	}
 	if (v->free)
 		v->free(res);
-	if (r == 0 && !(v->flags & VERB_RUNS))
+	if (r == 0 &&
+	    (!(v->flags & VERB_RUNS) || (v->flags & VERB_CAPTURES && common->json)))
 		r = check_output(&e);
 	if (r < 0)
 		return report(v, common->json, &e);
@@ -218,6 +222,10 @@ static int run_line(struct cli *c, const struct verb *v, int argc, char **argv)
 		status = check_output(&e) < 0 ? report(NULL, false, &e) : 0;
 	} else {
 		log_enable(common->debug);
+		if (v->flags & VERB_RUNS && term_can_ask()) {
+			c->ctx.consent = cli_consent;
+			c->ctx.consent_arg = c;
+		}
 		status = cli_verb(c, v, req);
 	}
 	parse_free(v, req);

@@ -34,10 +34,10 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req);
  * failed on the way (a diff is made as it is printed). May change @res.
  */
 typedef int cli_print(struct cli *c, const void *req, const void *res, struct err *e);
-cli_print print_run, print_explore, print_status, print_list, print_diff, print_commit,
-	print_rollback, print_undo, print_redo, print_log, print_forget, print_prune,
-	print_check, print_recover, print_doctor, print_version, print_help,
-	print_completion;
+cli_print print_run, print_exec, print_explore, print_status, print_list, print_diff,
+	print_commit, print_rollback, print_undo, print_redo, print_log, print_audit,
+	print_forget, print_prune, print_check, print_recover, print_doctor,
+	print_version, print_help, print_completion;
 
 /*
  * Explains the failure @e, reported already but for its hint, to a person. Returns the
@@ -52,6 +52,9 @@ struct commit_result;
 struct txn_record;
 int explain_refusal(struct cli *c, const struct txn_record *rec,
 		    const struct commit_result *r, const struct err *e);
+
+/* Asks at the terminal whether a command may run; @arg: struct cli. */
+enum consent cli_consent(void *arg, const struct consent_question *q);
 
 /* "stet: MESSAGE; HINT" on standard error, safe for a terminal. */
 void cli_complain(const struct err *e, bool hint);

@@ -18,24 +18,23 @@
 
 static void headline(struct buf *b, const struct run_res *res)
 {
-	static const char *const fates[] = {
-		[RUN_PENDING] = "pending",
-		[RUN_COMMITTED] = "committed",
-		[RUN_ROLLED_BACK] = "rolled back",
-		[RUN_DROPPED] = "dropped",
-	};
-
 	buf_adds(b, "stet: ");
 	if (res->fate != RUN_DROPPED)
-		buf_addf(b, "t%lld %s: ", (long long)res->rec.id, fates[res->fate]);
+		buf_addf(b, "t%lld %s: ", (long long)res->rec.id,
+			 run_fate_name(res->fate));
 	show_totals(b, &res->totals);
 	buf_adds(b, " in ");
 	show_duration(b, res->run.run_us);
 	if (res->run.reason == RUN_TIMEOUT)
 		buf_adds(b, "; time limit reached");
-	else if (res->run.reason == RUN_SIGNAL)
+	else if (res->run.reason == RUN_LIMIT) {
+		buf_adds(b, "; ");
+		limit_describe(&res->run.hit, b);
+	} else if (res->run.reason == RUN_SIGNAL)
 		buf_addf(b, "; ended by signal %d (%s)", res->run.signal,
 			 strsignal(res->run.signal));
+	else if (res->run.reason == RUN_POLICY)
+		buf_adds(b, "; ended by policy");
 	else if (res->run.status && !res->run.exec_errno)
 		buf_addf(b, "; exit status %d", res->run.status);
 	buf_addc(b, '\n');
@@ -147,6 +146,9 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 			 strerror(res->run.lost_errno));
 	if (res->run.exec_errno)
 		not_executed(&b, res);
+	if (res->run.reason == RUN_POLICY)
+		buf_addf(&b, "stet: ended by %s%s%s\n", res->run.gate.rule,
+			 *res->run.gate.why ? ": " : "", res->run.gate.why);
 	if (!rq->quiet)
 		summary(&b, c, res);
 	show_flush(c, &b);

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,6 +71,43 @@ static int64_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int read_key(int64_t until)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	int64_t left = until ? until - now_ms() : -1;
+	unsigned char key;
+	int r;
+
+	do
+		r = poll(&p, 1, until && left < 0 ? 0 : (int)left);
+	while (r < 0 && errno == EINTR);
+	if (r <= 0 || read(STDIN_FILENO, &key, 1) != 1)
+		return -1;
+	return key == 3 || key == 4 ? -1 : key;
+}
+
+int term_key(const char *question, int64_t until)
+{
+	struct termios old, raw;
+	int key;
+
+	fputs(question, stderr);
+	fflush(stderr);
+	if (tcgetattr(STDIN_FILENO, &old) < 0)
+		return -1;
+	raw = old;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+	raw.c_cc[VMIN] = 1;
+	raw.c_cc[VTIME] = 0;
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	key = read_key(until);
+	tcsetattr(STDIN_FILENO, TCSANOW, &old);
+	if (key > ' ' && key < 127)
+		fputc(key, stderr);
+	fputc('\n', stderr);
+	return key;
 }
 
 enum { PATIENCE_MS = 1000, REDRAW_MS = 100, BAR_MAX = 40 };

@@ -22,6 +22,12 @@ bool term_can_ask(void);
 int term_ask(const char *question);
 
 /*
+ * Asks and reads one key from standard input, whatever signals are blocked: -1 for Ctrl-C,
+ * Ctrl-D, the end of input, or when @until (CLOCK_MONOTONIC in ms; 0: never) has come.
+ */
+int term_key(const char *question, int64_t until);
+
+/*
  * A bar on standard error, drawn when something takes longer than a second, if that is a
  * terminal. From begin to end the context's progress is the bar's.
  */

@@ -161,11 +161,10 @@ static void add_abilities(struct doctor_report *r, const struct place *places, s
 		buf_addf(&found, "not available: %s", strerror(-p->fs.exchange));
 	else
 		buf_adds(&found, "works");
-	doctor_add(
-		r, buf_str(&id), buf_str(&title),
-		p->fs.exchange ? DOCTOR_WARN : DOCTOR_OK, buf_str(&found),
-		"a commit exchanges files in several steps and is slower",
-		p->fs.exchange ? "keep the project on ext4, xfs, btrfs or tmpfs" : "");
+	doctor_add(r, buf_str(&id), buf_str(&title),
+		   p->fs.exchange ? DOCTOR_WARN : DOCTOR_OK, buf_str(&found),
+		   "a commit exchanges files in several steps and is slower",
+		   p->fs.exchange ? "keep the project on ext4, xfs, btrfs or tmpfs" : "");
 
 	buf_reset(&id);
 	buf_reset(&title);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ops/doctor_parts.h"
+#include "runner/limit.h"
 #include "sys/probe.h"
 
 #define CGROUP_DIR "/sys/fs/cgroup"
@@ -110,8 +111,8 @@ static bool is_delegated(const char *top)
 static void add_cgroups(struct doctor_report *r)
 {
 	static const char lost[] =
-		"memory and processes can be limited for each process only, "
-		"not for a run as a whole";
+		"limits of memory and processes are kept by looking several times a "
+		"second, not by the kernel";
 	enum doctor_status s = DOCTOR_OK;
 	const char *found, *repair = "";
 
@@ -138,6 +139,25 @@ static void add_cgroups(struct doctor_report *r)
 		s = DOCTOR_WARN;
 	}
 	doctor_add(r, "cgroup", "control groups", s, found, lost, repair);
+}
+
+/* What --memory, --pids and the others would be enforced by, here and now. */
+static void add_limits(struct doctor_report *r)
+{
+	AUTO_BUF struct buf place = BUF_INIT, found = BUF_INIT;
+	bool memory, pids, any = cgroup_place(&place, &memory, &pids);
+
+	if (any && (memory || pids)) {
+		buf_addf(&found, "%s%s%s by a group in ", memory ? "memory" : "",
+			 memory && pids ? " and " : "", pids ? "processes" : "");
+		text_escape(&found, place.data, place.len);
+		buf_adds(&found, ", the rest by looking");
+	} else {
+		buf_addf(&found, "by looking%s",
+			 probe_is_root() ? "" : ", processes by an rlimit, too");
+	}
+	doctor_add(r, "limits", "limits", DOCTOR_INFO, buf_str(&found),
+		   "by looking, a limit can be passed for a fraction of a second", "");
 }
 
 static void add_yama(struct doctor_report *r)
@@ -242,6 +262,7 @@ static void add_surroundings(struct doctor_report *r)
 void doctor_host(struct doctor_report *r)
 {
 	add_cgroups(r);
+	add_limits(r);
 	add_yama(r);
 	add_io_uring(r);
 	add_git2(r);

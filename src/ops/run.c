@@ -29,8 +29,7 @@ static const struct verb_opt opts[] = {
 	  ARG_CHOICE },
 	{ "accept-risky", 0, OPT_FLAG, NULL, "commit what deserves a look, too",
 	  AT(accept_risky) },
-	{ "timeout", 't', OPT_DURATION, "TIME",
-	  "end the command after TIME (90s, 5m, 2h)", AT(timeout) },
+	LIMIT_ROWS(offsetof(struct run_req, limits)),
 	{ "env", 'e', OPT_LIST, "NAME[=VALUE]",
 	  "set a variable for the command, or pass ours on; repeatable", AT(env), NULL,
 	  ARG_ENV },
@@ -79,8 +78,18 @@ static int check_name(const char *name, struct err *e)
 
 struct tally {
 	struct run_res *res;
+	size_t list;	 /* most paths to be listed */
 	uint64_t before; /* files seen below a directory that is yet to come */
 };
+
+static void list_path(struct run_res *res, const struct change *c)
+{
+	if ((res->npaths & (res->npaths - 1)) == 0)
+		res->paths = xrealloc(res->paths, (res->npaths ? 2 * res->npaths : 1) *
+							  sizeof(*res->paths));
+	res->paths[res->npaths++] = (struct run_path){ .kind = c->kind,
+						       .path = xstrdup(c->path) };
+}
 
 /* Counts, and gathers what is not implied: deletions of a directory come after those
  * of its contents, additions before. */
@@ -102,6 +111,8 @@ static int tally(void *arg, const struct change *c, struct err *e)
 		res->totals.modified++;
 	if (c->kind != CHANGE_DELETE && S_ISREG(c->after.st_mode))
 		res->totals.bytes += (uint64_t)c->after.st_size;
+	if (res->npaths < t->list)
+		list_path(res, c);
 	if (c->implied) {
 		uint64_t file = !S_ISDIR(st->st_mode);
 
@@ -125,9 +136,10 @@ static int tally(void *arg, const struct change *c, struct err *e)
 	return 0;
 }
 
-static int sum_up(const struct txn_record *rec, struct run_res *res, struct err *e)
+static int sum_up(const struct txn_record *rec, size_t list, struct run_res *res,
+		  struct err *e)
 {
-	struct tally t = { res, 0 };
+	struct tally t = { .res = res, .list = list };
 	AUTO_FREE struct change_layer *layers = NULL;
 	size_t n;
 
@@ -140,10 +152,10 @@ static int sum_up(const struct txn_record *rec, struct run_res *res, struct err 
 
 /* Being refused is no failure of the run: the transaction is pending, and says why. */
 static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
-		   const struct run_req *rq, struct run_res *res)
+		   const struct run_decision *d, struct run_res *res)
 {
 	const struct commit_wish w = {
-		.accept_risky = rq->accept_risky,
+		.accept_risky = d->accept_risky,
 		.progress = ctx->progress,
 		.progress_arg = ctx->progress_arg,
 	};
@@ -154,7 +166,6 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		res->refusal.kind = ERR_SYSTEM;
 }
 
-/* Records the end, and does with the transaction what the options or its emptiness ask. */
 /* It may have changed the host where nothing is captured: that must stay on record. */
 static bool wrote_through(const struct txn_record *r)
 {
@@ -164,18 +175,19 @@ static bool wrote_through(const struct txn_record *r)
 	return false;
 }
 
+/* Records the end, and does with the transaction what was decided or its emptiness asks. */
 static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
-		  const struct run_req *rq, struct run_res *res, struct err *e)
+		  const struct run_decision *d, struct run_res *res, struct err *e)
 {
 	const char *reason = run_reason_name(res->run.reason);
-	bool ok = res->run.reason == RUN_EXIT && res->run.status == 0;
-	int action = ok ? rq->on_success : rq->on_failure;
+	int action = d->action;
 
 	if (res->run.reason == RUN_POLICY)
 		action = RUN_ACTION_ROLLBACK; /* whatever the options say */
 	res->decided = action != RUN_ACTION_NONE;
 	if (!res->ntops && !wrote_through(&t->rec) &&
-	    (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT)) {
+	    (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT ||
+	     (d->all_or_nothing && action == RUN_ACTION_ROLLBACK))) {
 		res->fate = RUN_DROPPED;
 		return txn_discard(h, t, res->run.status, reason, e);
 	}
@@ -183,36 +195,46 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 	if (txn_end(h, t, res->run.status, reason, e) < 0)
 		return -1;
 	if (action == RUN_ACTION_COMMIT)
-		commit(h, t, ctx, rq, res);
+		commit(h, t, ctx, d, res);
+	if (d->all_or_nothing && res->refusal.kind && t->rec.state == TXN_FROZEN)
+		action = RUN_ACTION_ROLLBACK;
 	if (action != RUN_ACTION_ROLLBACK)
 		return 0;
 	res->fate = RUN_ROLLED_BACK;
 	return txn_rollback(h, t, e);
 }
 
-static void run_free(void *res)
+void run_res_free(struct run_res *r)
 {
-	struct run_res *r = res;
 	size_t i;
 
 	for (i = 0; i < r->ntops && i < RUN_TOPS; i++)
 		free(r->tops[i].path);
+	for (i = 0; i < r->npaths; i++)
+		free(r->paths[i].path);
+	free(r->paths);
 	commit_result_free(&r->commit);
 	txn_record_free(&r->rec);
 }
 
-/* After the command: what it did, and what becomes of that. */
-static int conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
-		    const struct run_req *rq, struct run_res *res, struct err *e)
+static void run_free(void *res)
+{
+	run_res_free(res);
+}
+
+int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
+		 const struct run_decision *d, struct run_res *res, struct err *e)
 {
 	struct err second;
 	int r;
 
-	r = sum_up(&t->rec, res, e);
+	r = sum_up(&t->rec, d->list, res, e);
 	if (r == 0)
-		r = settle(ctx, h, t, rq, res, e);
-	else
-		txn_end(h, t, res->run.status, run_reason_name(res->run.reason), &second);
+		r = settle(ctx, h, t, d, res, e);
+	else if (txn_end(h, t, res->run.status, run_reason_name(res->run.reason),
+			 &second) == 0 &&
+		 d->all_or_nothing)
+		txn_rollback(h, t, &second);
 	if (r == 0)
 		housekeep(h, res->fate == RUN_PENDING ? t : NULL,
 			  res->totals.added + res->totals.modified + res->totals.deleted);
@@ -222,7 +244,7 @@ static int conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	if (r < 0) {
 		err_wrap(e, "the command ended with status %d, but t%lld",
 			 res->run.status, (long long)res->rec.id);
-		run_free(res);
+		run_res_free(res);
 	}
 	return r;
 }
@@ -233,16 +255,21 @@ static int execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req 
 {
 	struct run_spec spec = {
 		.argv = rq->argv,
-		.timeout_ms = rq->timeout,
+		.limits = limits_of(&rq->limits),
 		.want_tty = true,
 	};
 	char **env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);
+	struct run_decision d = { .accept_risky = rq->accept_risky };
 	int r;
 
 	spec.envp = env;
 	r = sandbox_run(sb, &spec, &res->run, e);
 	strv_free(env);
-	return r < 0 ? r : conclude(ctx, sb->h, &sb->t, rq, res, e);
+	if (r < 0)
+		return r;
+	d.action = res->run.reason == RUN_EXIT && res->run.status == 0 ? rq->on_success
+								       : rq->on_failure;
+	return run_conclude(ctx, sb->h, &sb->t, &d, res, e);
 }
 
 int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
@@ -268,19 +295,25 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	return r;
 }
 
-static json_t *run_json(const void *result)
+const char *run_fate_name(enum run_fate f)
 {
-	static const char *const fates[] = {
+	static const char *const names[] = {
 		[RUN_PENDING] = "pending",
 		[RUN_COMMITTED] = "committed",
 		[RUN_ROLLED_BACK] = "rolled back",
 		[RUN_DROPPED] = "dropped",
 	};
+
+	return names[f];
+}
+
+static json_t *run_json(const void *result)
+{
 	const struct run_res *res = result;
 	json_t *o = json_result(), *refusal;
 
 	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "fate", json_string(fates[res->fate]));
+	json_object_set_new(o, "fate", json_string(run_fate_name(res->fate)));
 	json_object_set_new(o, "exit", json_integer(res->run.status));
 	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
 	if (res->run.reason == RUN_POLICY)
@@ -288,6 +321,8 @@ static json_t *run_json(const void *result)
 	json_object_set_new(o, "changes", json_totals(&res->totals));
 	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
 	json_object_set_new(o, "run_us", json_integer(res->run.run_us));
+	if (res->run.reason == RUN_LIMIT)
+		json_object_set_new(o, "limit", json_limit(&res->run.hit));
 	if (res->run.exec_errno)
 		json_set_str(o, "not_executed", strerror(res->run.exec_errno));
 	if (res->run.lost_errno)
@@ -324,6 +359,7 @@ const struct verb verb_run = {
 		"\n"
 		"A transaction in which nothing was changed is dropped, unless --on-success or "
 		"--on-failure says keep.\n"
+		"\n" LIMIT_TEXT "\n"
 		"\n"
 		"The exit status is the command's: 128+N if signal N ended it, 124 after "
 		"--timeout, 126 if it cannot be executed, 127 if it is not found, 125 if the "

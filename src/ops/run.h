@@ -3,6 +3,7 @@
 #define STET_OPS_RUN_H
 
 #include "change/change.h"
+#include "ops/limits.h"
 #include "ops/verb.h"
 #include "runner/runner.h"
 #include "txn/commit.h"
@@ -18,7 +19,7 @@ struct run_req {
 	struct verb_common common;
 	const char *workspace, *name;
 	int on_success, on_failure; /* enum run_action */
-	int64_t timeout;
+	struct limit_opts limits;
 	char **env;
 	bool clean_env, quiet, accept_risky;
 	int tmp; /* 1 private, 2 host */
@@ -36,6 +37,11 @@ struct run_top {
 
 enum { RUN_TOPS = 10 };
 
+struct run_path {
+	enum change_kind kind;
+	char *path;
+};
+
 /* Exit status if we failed before or around the command. */
 enum { RUN_STATUS_AROUND = 125 };
 
@@ -45,6 +51,7 @@ enum run_fate {
 	RUN_ROLLED_BACK, /* as the options asked */
 	RUN_DROPPED,	 /* nothing was changed: nothing is kept */
 };
+const char *run_fate_name(enum run_fate f);
 
 struct run_res {
 	struct txn_record rec;
@@ -53,10 +60,29 @@ struct run_res {
 	bool decided; /* the options said what to do: nobody need be asked */
 	struct change_totals totals;
 	struct run_top tops[RUN_TOPS];
-	size_t ntops; /* of all, not only of those kept above */
+	size_t ntops;		/* of all, not only of those kept above */
+	struct run_path *paths; /* all changes, up to as many as were asked for */
+	size_t npaths;
 	struct commit_result commit;
 	struct err refusal; /* of the commit that the options asked for; kind 0: none */
 };
+
+void run_res_free(struct run_res *res);
+
+/* What is to become of a transaction whose commands have ended. */
+struct run_decision {
+	int action; /* enum run_action */
+	bool accept_risky;
+	bool all_or_nothing; /* a refused commit is rolled back, nothing is left pending */
+	size_t list;	     /* how many changed paths are wanted */
+};
+
+/*
+ * After the command, of which res->run tells: sums up what it did, and decides. The record of
+ * @t goes over to @res. On failure *res is empty.
+ */
+int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
+		 const struct run_decision *d, struct run_res *res, struct err *e);
 
 /*
  * Runs a command in a new transaction. Fails before anything was executed, or when the

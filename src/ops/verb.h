@@ -72,6 +72,8 @@ enum verb_flags {
 	 * standard error, and our own failures have status 125.
 	 */
 	VERB_RUNS = 1 << 2,
+	/* With --json the command's output is part of the result: standard output is ours. */
+	VERB_CAPTURES = 1 << 4,
 	VERB_LINES = 1 << 3, /* its JSON is an array: one object a line is written */
 };
 
@@ -87,7 +89,8 @@ struct verb {
 	/* @res is zeroed. On failure it holds nothing that needs to be freed, unless the
 	 * verb explains its failures. */
 	int (*run)(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-	json_t *(*json)(const void *res); /* new reference; VERB_JSON */
+	/* New reference; VERB_JSON. NULL if the result is a stream, which the printer writes. */
+	json_t *(*json)(const void *res);
 	/* Adds to a JSON error what the result of a failure says about it; or NULL. */
 	void (*explain)(const void *res, json_t *error);
 	int (*status)(const void *req, const void *res); /* exit status; NULL: always 0 */

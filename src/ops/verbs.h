@@ -4,8 +4,9 @@
 
 #include "ops/verb.h"
 
-extern const struct verb verb_run, verb_status, verb_diff, verb_commit, verb_rollback,
-	verb_undo, verb_redo, verb_log, verb_list, verb_explore, verb_forget, verb_prune,
-	verb_check, verb_recover, verb_doctor, verb_version, verb_help, verb_completion;
+extern const struct verb verb_run, verb_exec, verb_status, verb_diff, verb_commit,
+	verb_rollback, verb_undo, verb_redo, verb_log, verb_audit, verb_list,
+	verb_explore, verb_forget, verb_prune, verb_check, verb_recover, verb_doctor,
+	verb_version, verb_help, verb_completion;
 
 #endif

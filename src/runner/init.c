@@ -182,6 +182,7 @@ static void lock_in(const struct init *in, int sock)
 		give_up(sock, "cannot forbid cgroup namespaces inside", r);
 	/* A limit of 1, not 0, is what keeps the host's core dump handler out. */
 	setrlimit(RLIMIT_CORE, &core);
+	limits_apply(&in->a->spec->limits, in->a->spec->view->root);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		give_up(sock, "cannot give up privileges", errno);
 	r = landlock_scope();
@@ -291,7 +292,7 @@ static int64_t elapsed_us(int64_t since_ns)
 
 static int start(struct init *in, struct err *e)
 {
-	AUTO_CLOSE int mine = -1, theirs = -1;
+	AUTO_CLOSE int mine = -1, theirs = -1, root = -1;
 	struct ctl_msg m, go = { .type = CTL_GO };
 	int sock[2];
 
@@ -313,7 +314,9 @@ static int start(struct init *in, struct err *e)
 	/* Our caller has something to do first, and so had we: whoever is later is waited for. */
 	m = (struct ctl_msg){ .type = CTL_STARTED,
 			      .value = (int32_t)elapsed_us(in->a->started_ns) };
-	ctl_send(FD_CTL, &m, -1, 0);
+	if (in->a->watched)
+		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	ctl_send(FD_CTL, &m, root, 0);
 	go.extra = await_go(FD_CTL);
 	ctl_send(mine, &go, -1, 0);
 	in->hand = TAKE_FD(mine);

@@ -22,6 +22,7 @@ struct init_args {
 	int gate;     /* the gate's socket, inner end; -1: execs are not held */
 	bool pty;     /* make a terminal and hand the master up */
 	int stdio[3]; /* for the command; -1: the pty */
+	bool watched; /* hand up the root directory, for whoever watches over the limits */
 	const struct relay *relay;
 	uid_t uid; /* ours: a new user namespace knows no ids until they are mapped */
 	gid_t gid;

@@ -87,6 +87,7 @@ static bool fill(struct pump *p)
 	if (n > 0) {
 		p->off = 0;
 		p->len = (uint32_t)n;
+		p->passed += (uint64_t)n;
 		if (p->modes)
 			modes_feed(p->modes, p->buf, p->len);
 		return true;

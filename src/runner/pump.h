@@ -30,10 +30,11 @@ struct pump {
 	uint32_t max_write;  /* most bytes for one write */
 	struct modes *modes; /* NULL, or told of all that passes */
 
-	bool paused; /* in is left alone */
-	bool ended;  /* in came to its end, or failed, by itself */
-	bool final;  /* nothing more will come: an empty in has ended */
-	int err;     /* writing failed with this errno; EPIPE is not kept */
+	bool paused;	 /* in is left alone */
+	bool ended;	 /* in came to its end, or failed, by itself */
+	bool final;	 /* nothing more will come: an empty in has ended */
+	int err;	 /* writing failed with this errno; EPIPE is not kept */
+	uint64_t passed; /* bytes read so far */
 	uint32_t off, len;
 	char *buf;
 };

@@ -21,6 +21,7 @@
 #include "runner/tty.h"
 
 #define GRACE_MS 2000
+#define WATCH_MS 20 /* most commands have ended by then: nothing to watch */
 #define LOOK_MS 200 /* how often a background job looks whether it still is one */
 
 enum {
@@ -28,6 +29,7 @@ enum {
 	POLL_PID,
 	POLL_SIGNAL,
 	POLL_GATE,
+	POLL_WATCH,
 	POLL_PUMPS,
 	POLL_COUNT = POLL_PUMPS + 6
 };
@@ -40,6 +42,7 @@ struct relay {
 	struct tty tty;
 	struct modes modes;
 	bool pty;
+	struct relay_wish wish;
 
 	bool signals_taken, tstp_taken;
 	sigset_t old_mask;
@@ -51,22 +54,27 @@ struct loop {
 	struct relay *r;
 	struct relay_end *end;
 	int ctl, pidfd, sigfd; /* ctl: -1 once it is closed */
-	int64_t timeout_ms, term_at, kill_at, look_at, last_signal;
+	int64_t timeout_ms, term_at, kill_at, look_at, watch_at, last_signal;
+	int root; /* of the sandbox, for the watcher; -1: none */
 	bool gone, killed, stopping, reset_done;
 };
 
-int relay_new(bool want_tty, struct relay **out, struct err *e)
+int relay_new(const struct relay_wish *w, struct relay **out, struct err *e)
 {
 	struct relay *r = xcalloc(1, sizeof(*r));
+	struct streams_wish sw = { .out = w->out,
+				   .no_input = w->no_input,
+				   .meter = w->output };
 	bool tty = isatty(0) == 1;
 	int rc;
 
-	r->pty = want_tty && tty && isatty(1) == 1;
+	r->wish = *w;
+	sw.pty = r->pty = w->want_tty && tty && isatty(1) == 1;
 	r->tty.fd = -1;
 	r->desk.sock = -1;
-	if (tty)
+	if (tty && !w->no_input)
 		tty_look(&r->tty, 0);
-	rc = streams_open(&r->streams, r->pty);
+	rc = streams_open(&r->streams, &sw);
 	if (rc) {
 		relay_free(r);
 		return err_sys(e, rc, "cannot make pipes for the standard streams");
@@ -218,9 +226,13 @@ static void on_pty(struct loop *l, int *fd)
 	take_terminal(l);
 }
 
-static void on_started(struct loop *l, const struct ctl_msg *m)
+static void on_started(struct loop *l, const struct ctl_msg *m, int *root)
 {
 	l->end->started = true;
+	if (l->r->wish.watch && l->root < 0) {
+		l->root = TAKE_FD(*root);
+		l->watch_at = now_ms() + WATCH_MS;
+	}
 	l->end->setup_us = m->value;
 	if (l->timeout_ms > 0)
 		l->term_at = now_ms() + l->timeout_ms;
@@ -241,7 +253,7 @@ static void on_message(struct loop *l, const struct ctl_msg *m, int *fd)
 		on_pty(l, fd);
 		break;
 	case CTL_STARTED:
-		on_started(l, m);
+		on_started(l, m, fd);
 		break;
 	case CTL_EXEC_FAILED:
 		end->exec_errno = m->value;
@@ -361,13 +373,53 @@ static void on_signal(struct loop *l)
 	}
 }
 
+static void limit_hit(struct loop *l, const struct limit_hit *hit)
+{
+	if (l->end->hit.what || l->gone)
+		return;
+	l->end->hit = *hit;
+	kill_init(l);
+}
+
+/* Without a watcher the limits would not hold: then nothing may run. */
+static void start_watch(struct loop *l)
+{
+	int r = watch_start(l->r->wish.watch, l->root);
+
+	l->watch_at = 0;
+	if (r < 0)
+		fail(l, r, "cannot watch over the limits");
+}
+
+static void on_watch(struct loop *l)
+{
+	struct limit_hit hit;
+	int r;
+
+	if (watch_read(l->r->wish.watch, &hit, &r))
+		limit_hit(l, &hit);
+	else if (r < 0 && !l->gone && !l->killed)
+		fail(l, r, "who watched over the limits is gone");
+}
+
+/* What is not read is not written to us either: a flood is stopped where it begins. */
+static void check_output(struct loop *l)
+{
+	const struct streams *s = &l->r->streams;
+	struct limit_hit hit = { .what = LIMIT_OUTPUT, .allowed = l->r->wish.output };
+
+	hit.used = s->pump[1].passed + s->pump[2].passed;
+	if (hit.allowed && hit.used > hit.allowed)
+		limit_hit(l, &hit);
+}
+
 static void on_time(struct loop *l)
 {
 	int64_t now = now_ms();
 
 	if (l->term_at && now >= l->term_at) {
 		l->term_at = 0;
-		l->kill_at = now + GRACE_MS;
+		l->kill_at = now + (l->r->wish.grace_ms ? l->r->wish.grace_ms : GRACE_MS);
 		l->end->timed_out = true;
 		tell(l, CTL_SIGNAL, SIGTERM);
 	}
@@ -375,6 +427,8 @@ static void on_time(struct loop *l)
 		kill_init(l);
 	if (l->look_at && now >= l->look_at)
 		take_terminal(l);
+	if (l->watch_at && now >= l->watch_at)
+		start_watch(l);
 }
 
 static void on_pumps(struct loop *l, const struct pollfd *pf)
@@ -446,7 +500,7 @@ static void on_gone(struct loop *l)
 	l->ctl = l->r->desk.sock = -1;
 	l->gone = true;
 	l->stopping = false;
-	l->term_at = l->kill_at = l->look_at = 0;
+	l->term_at = l->kill_at = l->look_at = l->watch_at = 0;
 	pump_shut(&s->pump[0]);
 	for (i = 1; i < 3; i++) {
 		s->pump[i].final = true;
@@ -490,7 +544,7 @@ static bool finished(struct loop *l)
 
 static int wait_ms(const struct loop *l)
 {
-	const int64_t at[] = { l->term_at, l->kill_at, l->look_at };
+	const int64_t at[] = { l->term_at, l->kill_at, l->look_at, l->watch_at };
 	int64_t first = 0, left;
 	size_t i;
 
@@ -514,12 +568,17 @@ static int step(struct loop *l)
 	pf[POLL_PID] = (struct pollfd){ .fd = l->gone ? -1 : l->pidfd, .events = POLLIN };
 	pf[POLL_SIGNAL] = (struct pollfd){ .fd = l->sigfd, .events = POLLIN };
 	pf[POLL_GATE] = (struct pollfd){ .fd = l->r->desk.sock, .events = POLLIN };
+	pf[POLL_WATCH] = (struct pollfd){ .fd = watch_fd(l->r->wish.watch),
+					  .events = POLLIN };
 	for (i = 0; i < 3; i++)
 		pump_poll(&l->r->streams.pump[i], pf + POLL_PUMPS + i * 2);
 	if (poll(pf, POLL_COUNT, wait_ms(l)) < 0)
 		return errno == EINTR ? 0 : -errno;
 	/* Pumps first: their answers belong to descriptors that the rest may close. */
 	on_pumps(l, pf + POLL_PUMPS);
+	check_output(l);
+	if (pf[POLL_WATCH].revents)
+		on_watch(l);
 	if (pf[POLL_CTL].revents)
 		on_ctl(l);
 	if (pf[POLL_GATE].revents)
@@ -548,9 +607,12 @@ void relay_go(struct relay *r, int64_t id)
 int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	       struct relay_end *end, struct err *e)
 {
-	struct loop l = {
-		.r = r, .end = end, .ctl = ctl, .pidfd = pidfd, .timeout_ms = timeout_ms
-	};
+	struct loop l = { .r = r,
+			  .end = end,
+			  .ctl = ctl,
+			  .pidfd = pidfd,
+			  .timeout_ms = timeout_ms,
+			  .root = -1 };
 	AUTO_CLOSE int sigfd = -1;
 	int rc = 0, i;
 
@@ -575,6 +637,8 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 		if (r->streams.pump[i].err && !end->lost_errno)
 			end->lost_errno = r->streams.pump[i].err;
 	end->gate = r->desk.end;
+	end->output = r->streams.pump[1].passed + r->streams.pump[2].passed;
 	give_back(r);
+	cleanup_close(&l.root);
 	return rc ? err_sys(e, rc, "cannot wait for the sandbox") : 0;
 }

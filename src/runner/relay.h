@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "gate/gate.h"
 #include "runner/ctl.h"
+#include "runner/limit.h"
 
 /*
  * The caller's side of a run: standard streams, terminal, signals, time limit. The inside
@@ -25,12 +26,21 @@
  */
 struct relay;
 
+struct relay_wish {
+	bool want_tty;	     /* use a pty if 0 and 1 are terminals */
+	bool no_input;	     /* empty standard input, ours is left alone */
+	const int *out;	     /* two descriptors for the output; NULL: 1 and 2 */
+	uint64_t output;     /* most bytes of output; 0: any number */
+	int64_t grace_ms;    /* between SIGTERM and SIGKILL at the time limit; 0: 2 s */
+	struct watch *watch; /* of the other limits; NULL: none; stays the caller's */
+};
+
 /*
- * Looks at fds 0, 1, 2, makes the pipes needed. @want_tty: use a pty if 0 and 1 are
- * terminals. Touches neither terminal nor signals: before relay_loop() a child may be
+ * Looks at fds 0, 1, 2, makes the pipes needed. Touches neither terminal nor signals:
+ * before relay_loop() a child may be
  * forked that inherits both as they were. Fails only if no descriptors are to be had.
  */
-int relay_new(bool want_tty, struct relay **out, struct err *e);
+int relay_new(const struct relay_wish *w, struct relay **out, struct err *e);
 
 /* Restores terminal and signals, if relay_loop() did not; NULL is fine. */
 void relay_free(struct relay *r);
@@ -68,17 +78,19 @@ struct relay_end {
 	int wait_status; /* exited; SIGKILL if we had to kill PID 1 */
 	int lost_errno; /* output that could not be written to 1 or 2; EPIPE is not one */
 	int64_t setup_us;
-	uint64_t renames;
+	uint64_t renames, output; /* bytes that passed through us */
+	struct limit_hit hit;	  /* what was passed, so that we killed PID 1 */
 	struct desk_end gate;
 	struct err err; /* failed */
 };
 
 /*
  * Runs the loop until PID 1 (@pidfd) is gone and all output that it left was delivered.
- * Timeout: SIGTERM to the command, 2 s later PID 1 is killed. A second SIGINT/SIGTERM sent
- * to us within 2 s of the first also kills. Any of these signals after PID 1 is gone
- * gives up what is still undelivered. Signals that we were started with as ignored
- * (nohup) stay so. PID 1 must keep the pty's slave open as long as it lives.
+ * Timeout: SIGTERM to the command, after the grace PID 1 is killed. Any other limit: at
+ * once. A second SIGINT/SIGTERM sent to us within 2 s of the first also kills. Any of
+ * these signals after PID 1 is gone gives up what is still undelivered. Signals that we
+ * were started with as ignored (nohup) stay so. PID 1 must keep the pty's slave open as
+ * long as it lives.
  *
  * Returns 0 with *end filled in; exactly one of exited, failed and exec_errno says how
  * it ended, except that exited may go with exec_errno. Returns -1 if the loop itself

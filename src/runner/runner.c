@@ -5,10 +5,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "runner/ctl.h"
@@ -18,11 +20,10 @@
 
 const char *run_reason_name(enum run_reason r)
 {
-	static const char *const names[] = { [RUN_EXIT] = "exit",
-					     [RUN_SIGNAL] = "signal",
-					     [RUN_TIMEOUT] = "timeout",
-					     [RUN_ERROR] = "error",
-					     [RUN_POLICY] = "policy" };
+	static const char *const names[] = {
+		[RUN_EXIT] = "exit",   [RUN_SIGNAL] = "signal", [RUN_TIMEOUT] = "timeout",
+		[RUN_LIMIT] = "limit", [RUN_ERROR] = "error",	[RUN_POLICY] = "policy"
+	};
 
 	return names[r];
 }
@@ -52,35 +53,61 @@ static struct timespec coarse_now(void)
 	return t;
 }
 
-static int start(const struct run_spec *spec, struct relay *relay, int ctl[2],
-		 int gate[2], int64_t began, int *pidfd, struct err *e)
+/* What one run of runner_run() holds. */
+struct run {
+	const struct run_spec *spec;
+	struct relay *relay;
+	struct cgroup cgroup;
+	struct watch_dirs dirs;
+	struct watch *watch;
+	int ctl[2], gate[2], pidfd;
+	pid_t pid;
+	int64_t began;
+};
+
+static pid_t fork_init(struct run *run, unsigned long flags)
 {
-	unsigned long flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-	struct init_args a = { .spec = spec,
-			       .ctl = ctl[1],
-			       .gate = gate[1],
-			       .since = spec->since.tv_sec ? spec->since : coarse_now(),
-			       .pty = relay_wants_pty(relay),
-			       .relay = relay,
-			       .uid = geteuid(),
-			       .gid = getegid(),
-			       .started_ns = began };
 	pid_t pid;
 
-	if (!spec->view->root)
+	if (run->cgroup.path) {
+		pid = ns_fork_into(flags, &run->pidfd, run->cgroup.dir);
+		if (pid >= 0)
+			return pid;
+		log_debug("not in a cgroup: %s", strerror(-pid));
+		cgroup_remove(&run->cgroup);
+	}
+	return ns_fork(flags, &run->pidfd);
+}
+
+static int start(struct run *run, struct err *e)
+{
+	unsigned long flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+	struct init_args a = { .spec = run->spec,
+			       .ctl = run->ctl[1],
+			       .gate = run->gate[1],
+			       .since = run->spec->since.tv_sec ? run->spec->since
+								: coarse_now(),
+			       .pty = relay_wants_pty(run->relay),
+			       .watched = run->watch,
+			       .relay = run->relay,
+			       .uid = geteuid(),
+			       .gid = getegid(),
+			       .started_ns = run->began };
+
+	if (!run->spec->view->root)
 		flags |= CLONE_NEWUSER;
-	relay_child_fds(relay, a.stdio);
+	relay_child_fds(run->relay, a.stdio);
 	sigprocmask(SIG_SETMASK, NULL, &a.mask);
-	pid = ns_fork(flags, pidfd);
-	if (pid < 0)
-		return cannot_clone(pid, e);
-	if (pid == 0)
+	run->pid = fork_init(run, flags);
+	if (run->pid < 0)
+		return cannot_clone(run->pid, e);
+	if (run->pid == 0)
 		init_main(&a);
-	close(TAKE_FD(ctl[1]));
-	if (gate[1] >= 0)
-		close(TAKE_FD(gate[1]));
-	relay_forked(relay);
-	return pid;
+	close(TAKE_FD(run->ctl[1]));
+	if (run->gate[1] >= 0)
+		close(TAKE_FD(run->gate[1]));
+	relay_forked(run->relay);
+	return 0;
 }
 
 /* What is to be done before the command may start, beside the building of its sandbox. */
@@ -94,6 +121,72 @@ static int let_go(const struct run_spec *spec, struct relay *relay, struct err *
 	return 0;
 }
 
+/* Everything the transaction's layers hold, wherever it is seen. */
+static void list_dirs(const struct view *v, struct watch_dirs *dirs)
+{
+	dirs->v = xcalloc(v->nlayers + 1, sizeof(*dirs->v));
+	for (size_t i = 0; i < v->nlayers; i++)
+		dirs->v[dirs->n++] = xasprintf("%s%s", v->layers[i].dir,
+					       v->layers[i].kind == LAYER_OVERLAY ? "/up"
+										  : "");
+}
+
+static int open_run(struct run *run, struct err *e)
+{
+	const struct run_spec *spec = run->spec;
+	struct relay_wish w = { .want_tty = spec->want_tty,
+				.no_input = spec->no_input,
+				.out = spec->out,
+				.output = spec->limits.output,
+				.grace_ms = spec->grace_ms };
+	int r;
+
+	list_dirs(spec->view, &run->dirs);
+	run->watch = w.watch = watch_new(&spec->limits, &run->cgroup, &run->dirs);
+	if (relay_new(&w, &run->relay, e) < 0)
+		return -1;
+	cgroup_make(&spec->limits, &run->cgroup);
+	r = ctl_pair(run->ctl);
+	if (r == 0 && spec->gate && spec->gate->judge)
+		r = ctl_pair(run->gate);
+	return r < 0 ? err_sys(e, r, "cannot make a socket") : 0;
+}
+
+static void close_run(struct run *run)
+{
+	watch_free(run->watch);
+	cgroup_remove(&run->cgroup);
+	for (size_t i = 0; i < run->dirs.n; i++)
+		free(run->dirs.v[i]);
+	free(run->dirs.v);
+	cleanup_close(&run->pidfd);
+	cleanup_close(&run->ctl[0]);
+	cleanup_close(&run->ctl[1]);
+	cleanup_close(&run->gate[0]);
+	cleanup_close(&run->gate[1]);
+}
+
+/* What was passed between the last look and the end. */
+static void last_look(const struct run *run, struct relay_end *end,
+		      const struct run_result *res)
+{
+	const struct run_limits *l = &run->spec->limits;
+	bool killed = WIFSIGNALED(end->wait_status) &&
+		      WTERMSIG(end->wait_status) == SIGXFSZ;
+
+	if (end->hit.what || end->timed_out || end->gate.killed)
+		return;
+	if (run->watch && watch_last(run->watch, res->status != 0, &end->hit))
+		return;
+	if (l->cpu_ms && res->cpu_us / 1000 > l->cpu_ms)
+		end->hit = (struct limit_hit){ LIMIT_CPU, (uint64_t)res->cpu_us / 1000,
+					       (uint64_t)l->cpu_ms };
+	else if (l->output && end->output > l->output)
+		end->hit = (struct limit_hit){ LIMIT_OUTPUT, end->output, l->output };
+	else if (l->file && (killed || res->status == 128 + SIGXFSZ))
+		end->hit = (struct limit_hit){ LIMIT_FILE, l->file, l->file };
+}
+
 static void judge(const struct relay_end *end, struct run_result *res)
 {
 	int ws = end->wait_status;
@@ -105,6 +198,10 @@ static void judge(const struct relay_end *end, struct run_result *res)
 	} else if (end->timed_out) {
 		res->reason = RUN_TIMEOUT;
 		res->status = 124;
+	} else if (end->hit.what) {
+		res->reason = RUN_LIMIT;
+		res->hit = end->hit;
+		res->status = 128 + SIGKILL;
 	} else if (end->exec_errno) {
 		res->status = end->exec_errno == ENOENT ? 127 : 126;
 	} else if (!end->exited) {
@@ -120,56 +217,71 @@ static void judge(const struct relay_end *end, struct run_result *res)
 	}
 }
 
+static int64_t cpu_us(const struct rusage *u)
+{
+	return ((int64_t)u->ru_utime.tv_sec + u->ru_stime.tv_sec) * 1000000 +
+	       u->ru_utime.tv_usec + u->ru_stime.tv_usec;
+}
+
+/* PID 1 was killed from outside, or by its cgroup, before it could say how it ended. */
+static void name_death(const struct run *run, struct relay_end *end)
+{
+	if (end->failed && end->started && !end->hit.what &&
+	    cgroup_hit(&run->cgroup, &run->spec->limits, &end->hit))
+		end->failed = false;
+}
+
 int runner_run(const struct run_spec *spec, struct run_result *res, struct err *e)
 {
-	AUTO_CLOSE int pidfd = -1;
+	struct run run = { .spec = spec,
+			   .cgroup = { .dir = -1 },
+			   .ctl = { -1, -1 },
+			   .gate = { -1, -1 },
+			   .pidfd = -1,
+			   .pid = -1,
+			   .began = now_ns() };
 	struct relay_end end = { 0 };
-	struct relay *relay = NULL;
-	int ctl[2] = { -1, -1 }, gate[2] = { -1, -1 };
-	int64_t began = now_ns();
-	pid_t pid = -1;
+	struct rusage usage = { 0 };
 	int r;
 
 	*res = (struct run_result){ 0 };
-	if (relay_new(spec->want_tty, &relay, e) < 0)
-		return -1;
-	r = ctl_pair(ctl);
-	if (r == 0 && spec->gate && spec->gate->judge)
-		r = ctl_pair(gate);
-	if (r < 0)
-		r = err_sys(e, r, "cannot make a socket");
-	else
-		r = pid = start(spec, relay, ctl, gate, began, &pidfd, e);
+	r = open_run(&run, e);
 	if (r >= 0)
-		r = let_go(spec, relay, e);
-	relay_gate(relay, gate[0], spec->gate);
+		r = start(&run, e);
 	if (r >= 0)
-		r = relay_loop(relay, ctl[0], pidfd, spec->timeout_ms, &end, e);
-	relay_free(relay);
+		r = let_go(spec, run.relay, e);
+	if (r >= 0) {
+		relay_gate(run.relay, run.gate[0], spec->gate);
+		r = relay_loop(run.relay, run.ctl[0], run.pidfd, spec->limits.wall_ms,
+			       &end, e);
+	}
+	relay_free(run.relay);
 	log_debug("the command has ended");
-	if (pid > 0) {
+	if (run.pid > 0) {
 		if (r < 0)
-			kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			kill(run.pid, SIGKILL);
+		while (wait4(run.pid, NULL, 0, &usage) < 0 && errno == EINTR)
 			;
 	}
-	cleanup_close(&ctl[0]);
-	cleanup_close(&ctl[1]);
-	cleanup_close(&gate[0]);
-	cleanup_close(&gate[1]);
-	if (r < 0)
-		return -1;
-	log_debug("nothing of it is left");
-	if (end.failed) {
+	if (r == 0) {
+		log_debug("nothing of it is left");
+		name_death(&run, &end);
+		judge(&end, res);
+		res->setup_us = end.setup_us;
+		res->run_us = (now_ns() - run.began) / 1000 - end.setup_us;
+		res->cpu_us = cpu_us(&usage);
+		res->output = end.output;
+		res->dir_renames = end.renames;
+		res->gate = end.gate;
+		res->exec_errno = end.exec_errno;
+		res->lost_errno = end.lost_errno;
+		last_look(&run, &end, res);
+		judge(&end, res);
+	}
+	close_run(&run);
+	if (r == 0 && end.failed) {
 		*e = end.err;
 		return -1;
 	}
-	judge(&end, res);
-	res->setup_us = end.setup_us;
-	res->run_us = (now_ns() - began) / 1000 - end.setup_us;
-	res->dir_renames = end.renames;
-	res->gate = end.gate;
-	res->exec_errno = end.exec_errno;
-	res->lost_errno = end.lost_errno;
-	return 0;
+	return r;
 }

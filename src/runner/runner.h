@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "gate/gate.h"
+#include "runner/limit.h"
 #include "snap/view.h"
 
 /*
@@ -19,8 +20,11 @@ struct run_spec {
 	char *const *argv; /* looked up in the child's PATH, inside */
 	char *const *envp; /* complete environment of the command */
 	const char *cwd;
-	int64_t timeout_ms; /* 0: none */
-	bool want_tty;	    /* own pty if fds 0 and 1 are terminals */
+	struct run_limits limits;
+	int64_t grace_ms; /* after the time limit, for the command to end by itself; 0: 2 s */
+	bool no_input;	/* the command finds an empty standard input */
+	const int *out; /* two descriptors for its output; NULL: 1 and 2 */
+	bool want_tty;	/* own pty if fds 0 and 1 are terminals */
 	/*
 	 * Called in our own process while the sandbox is being built beside it; the command
 	 * starts only when it has returned 0. *id then stands for the digits of STET_TXN in
@@ -35,13 +39,16 @@ struct run_spec {
 };
 
 /* RUN_POLICY: a verdict kill; the transaction is to be rolled back. */
-enum run_reason { RUN_EXIT, RUN_SIGNAL, RUN_TIMEOUT, RUN_ERROR, RUN_POLICY };
+enum run_reason { RUN_EXIT, RUN_SIGNAL, RUN_TIMEOUT, RUN_LIMIT, RUN_ERROR, RUN_POLICY };
 const char *run_reason_name(enum run_reason r);
 
 struct run_result {
 	enum run_reason reason;
-	int status; /* as a shell sees it: exit code, 128+n, 124, 126, 127 */
-	int signal; /* RUN_SIGNAL */
+	int status;	      /* as a shell sees it: exit code, 128+n, 124, 126, 127 */
+	int signal;	      /* RUN_SIGNAL */
+	struct limit_hit hit; /* RUN_LIMIT */
+	int64_t cpu_us;	      /* of all its processes */
+	uint64_t output;      /* bytes that passed through us */
 	int64_t setup_us, run_us; /* building the sandbox; the command itself */
 	uint64_t dir_renames;	  /* emulated */
 	int exec_errno;		  /* why the command could not be executed; 0: it was */

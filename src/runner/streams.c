@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -97,11 +98,11 @@ static void to_tty(struct pump *p, int fd)
 	p->max_write = own < 0 ? SMALL_WRITE : PUMP_BUF;
 }
 
-static int open_in(struct streams *s)
+static int open_in(struct streams *s, bool none)
 {
 	struct pump *p = &s->pump[0];
 	struct stat st;
-	enum kind kind = look(0, &st);
+	enum kind kind = none ? KIND_NOTHING : look(0, &st);
 	int r;
 
 	if (kind == KIND_FIFO) {
@@ -133,22 +134,23 @@ static int open_in(struct streams *s)
 	return 0;
 }
 
-static int open_out(struct streams *s, int fd, enum kind kind)
+/* @n: 1 or 2, for the command; @fd: where it goes. */
+static int open_out(struct streams *s, int n, int fd, enum kind kind, bool meter)
 {
-	struct pump *p = &s->pump[fd];
+	struct pump *p = &s->pump[n];
 	int r;
 
-	if (kind == KIND_FIFO) {
-		s->child[fd] = fd;
+	if (kind == KIND_FIFO && !meter) {
+		s->child[n] = fd;
 		return 0;
 	}
 	p->own_in = true;
-	r = make_pipe(&p->in, &s->child[fd]);
+	r = make_pipe(&p->in, &s->child[n]);
 	if (r)
 		return r;
 	no_wait(p->in);
 	p->in_ready = true;
-	if (fd == 1)
+	if (n == 1)
 		grow(p->in);
 	if (kind == KIND_NOTHING) {
 		p->discard = true;
@@ -159,6 +161,9 @@ static int open_out(struct streams *s, int fd, enum kind kind)
 		p->out_sock = kind == KIND_SOCKET;
 		p->out_ready = p->out_sock || kind == KIND_FILE;
 		p->max_write = p->out_ready ? PUMP_BUF : SMALL_WRITE;
+		/* What poll(2) promises of a pipe. */
+		if (kind == KIND_FIFO)
+			p->max_write = PIPE_BUF;
 	}
 	return 0;
 }
@@ -168,8 +173,9 @@ static bool same(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-int streams_open(struct streams *s, bool pty)
+int streams_open(struct streams *s, const struct streams_wish *w)
 {
+	int fd1 = w->out ? w->out[0] : 1, fd2 = w->out ? w->out[1] : 2;
 	struct stat out, err;
 	enum kind k1, k2;
 	int i, r;
@@ -179,21 +185,22 @@ int streams_open(struct streams *s, bool pty)
 		s->child[i] = -1;
 	}
 	s->master = -1;
-	k1 = look(1, &out);
-	k2 = look(2, &err);
-	if (!pty) {
-		r = open_in(s);
+	k1 = look(fd1, &out);
+	k2 = look(fd2, &err);
+	if (!w->pty) {
+		r = open_in(s, w->no_input);
 		if (r == 0)
-			r = open_out(s, 1, k1);
+			r = open_out(s, 1, fd1, k1, w->meter);
 		if (r)
 			return r;
 	}
 	/* One pipe keeps the order of what is written to the two. */
-	if (k1 == k2 && k1 != KIND_FIFO && k1 != KIND_NOTHING && same(&out, &err)) {
+	if (k1 == k2 && (k1 != KIND_FIFO || w->meter) && k1 != KIND_NOTHING &&
+	    same(&out, &err)) {
 		s->child[2] = s->child[1];
 		return 0;
 	}
-	return open_out(s, 2, k2);
+	return open_out(s, 2, fd2, k2, w->meter);
 }
 
 void streams_forked(struct streams *s)

@@ -13,12 +13,19 @@ struct streams {
 	int master;   /* of the pty, owned; -1 if there is none (yet) */
 };
 
+struct streams_wish {
+	bool pty; /* 0 and 1, and 2 if it is the same terminal, are for streams_attach() */
+	/* Where the command's output goes instead of 1 and 2; NULL: there. Not closed. */
+	const int *out;
+	bool no_input; /* the command finds an empty standard input; ours is left alone */
+	bool meter;    /* all output is to pass through us, to be counted */
+};
+
 /*
- * Looks at 0, 1 and 2 and makes the pipes needed. @pty: 0 and 1, and 2 if it is the same
- * terminal, are for streams_attach(). Returns 0 or -errno; streams_close() is due in
+ * Looks at 0, 1 and 2 and makes the pipes needed. Returns 0 or -errno; streams_close() is due in
  * both cases. Descriptors it makes are above 2 even if 0, 1 or 2 are closed.
  */
-int streams_open(struct streams *s, bool pty);
+int streams_open(struct streams *s, const struct streams_wish *w);
 
 /* Closes the command's ends. May be repeated. */
 void streams_forked(struct streams *s);

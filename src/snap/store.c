@@ -233,16 +233,15 @@ int layer_resume(const struct view_layer *l, struct err *e)
 	AUTO_FREE char *up = xasprintf("%s/up", l->dir);
 	AUTO_FREE char *wk = xasprintf("%s/wk", l->dir);
 	/* Left by the last mount; its own name lets a new one take its place. */
-	AUTO_FREE char *old = xasprintf("%s/wk.%lld", l->dir,
-					(long long)time(NULL) ^ getpid());
+	AUTO_FREE char *old = xasprintf("%s/wk.XXXXXX", l->dir);
 	struct stat st;
 
 	if (l->kind == LAYER_SCRATCH)
 		return scratch_make(l, e);
 	if (lstat(up, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_sys(e, ENOTDIR, "the layer %s is not there", up);
-	if (FAULT_AT("store.rework") || (rename(wk, old) < 0 && errno != ENOENT) ||
-	    mkdir(wk, 0700) < 0)
+	if (FAULT_AT("store.rework") || !mkdtemp(old) ||
+	    (rename(wk, old) < 0 && errno != ENOENT) || mkdir(wk, 0700) < 0)
 		return err_sys(e, errno, "cannot make the work directory %s", wk);
 	return 0;
 }

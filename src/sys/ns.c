@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,6 +22,17 @@ pid_t ns_fork(unsigned long flags, int *pidfd)
 {
 	long r = syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, pidfd, NULL,
 			 NULL);
+
+	return r < 0 ? -errno : (pid_t)r;
+}
+
+pid_t ns_fork_into(unsigned long flags, int *pidfd, int cgroup)
+{
+	struct clone_args a = { .flags = flags | CLONE_PIDFD | CLONE_INTO_CGROUP,
+				.pidfd = (uint64_t)(uintptr_t)pidfd,
+				.exit_signal = SIGCHLD,
+				.cgroup = (uint64_t)cgroup };
+	long r = syscall(SYS_clone3, &a, sizeof(a));
 
 	return r < 0 ? -errno : (pid_t)r;
 }

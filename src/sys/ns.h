@@ -12,6 +12,9 @@
  */
 pid_t ns_fork(unsigned long flags, int *pidfd);
 
+/* The same with the child in the cgroup whose directory is @cgroup. */
+pid_t ns_fork_into(unsigned long flags, int *pidfd, int cgroup);
+
 /* In a new user namespace, before anything else: uid and gid map to themselves. */
 int ns_map_self(uid_t uid, gid_t gid);
 

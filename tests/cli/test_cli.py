@@ -9,7 +9,7 @@ import subprocess
 import pexpect
 import pytest
 
-VERBS = ["run", "status", "diff", "commit", "rollback", "undo", "redo", "log", "list", "explore",
+VERBS = ["run", "exec", "status", "diff", "commit", "rollback", "undo", "redo", "log", "audit", "list", "explore",
          "forget", "prune", "check", "recover", "doctor", "version", "help", "completion"]
 
 # (words, exit status, the whole message)

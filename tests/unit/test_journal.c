@@ -204,23 +204,37 @@ static void test_each(void **state)
 	struct fixture *f = *state;
 	struct journal *j = must_open(f->dir), *other = must_open(f->dir);
 	struct seen all = { 0 }, some = { .stop_at = 3, .result = 1 },
-		    bad = { .stop_at = 70, .result = -1 }, writing = { j, other };
+		    bad = { .stop_at = 70, .result = -1 }, writing = { j, other },
+		    kept = { 0 };
 	struct err e = { 0 };
 	int i;
 
-	assert_int_equal(journal_txn_each(j, look, &all, &e), 0);
+	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &all, &e), 0);
 	assert_int_equal(all.n, 0);
 	for (i = 0; i < 200; i++)
 		must_add(j, NULL);
-	assert_int_equal(journal_txn_each(j, look, &all, &e), 0);
+	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &all, &e), 0);
 	assert_int_equal(all.n, 200);
 	assert_int_equal(all.last, 1);
-	assert_int_equal(journal_txn_each(j, look, &some, &e), 0);
+	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &some, &e), 0);
 	assert_int_equal(some.n, 3);
-	assert_int_equal(journal_txn_each(j, look, &bad, &e), -1);
+	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &bad, &e), -1);
 	assert_int_equal(bad.n, 70);
-	assert_int_equal(journal_txn_each(j, look_and_write, &writing, &e), 0);
+	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look_and_write, &writing, &e),
+			 0);
 	assert_int_equal(writing.n, 200);
+	/* Several batches of pruned ones before the two that are left. */
+	for (i = 3; i <= 200; i++) {
+		assert_int_equal(journal_txn_move(j, i, TXN_FROZEN, TXN_ROLLED_BACK,
+						  JOURNAL_LAZY, &e),
+				 0);
+		assert_int_equal(journal_txn_move(j, i, TXN_ROLLED_BACK, TXN_PRUNED,
+						  JOURNAL_LAZY, &e),
+				 0);
+	}
+	assert_int_equal(journal_txn_each(j, JOURNAL_KEPT, look, &kept, &e), 0);
+	assert_int_equal(kept.n, 2);
+	assert_int_equal(kept.last, 1);
 	journal_close(other);
 	journal_close(j);
 }
@@ -369,7 +383,7 @@ static void test_crowd(void **state)
 		assert_int_equal(status_of(pids[i]), 0);
 	close(gate[0]);
 	j = must_open(f->dir);
-	assert_int_equal(journal_txn_each(j, look, &all, &e), 0);
+	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &all, &e), 0);
 	assert_int_equal(all.n, 1000);
 	assert_int_equal(all.last, 1);
 	journal_close(j);
@@ -419,7 +433,7 @@ static void test_killed_writer(void **state)
 			;
 		close(pipefd[0]);
 		j = must_open(f->dir);
-		assert_int_equal(journal_txn_each(j, look, &all, &e), 0);
+		assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &all, &e), 0);
 		assert_true(all.n >= id);
 		assert_int_equal(all.last, 1);
 		must_add(j, NULL);

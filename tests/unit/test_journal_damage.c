@@ -80,7 +80,7 @@ static void test_truncated(void **state)
 	make_plain(f, 100);
 	assert_int_equal(truncate(f->db, 3 * 4096 + 17), 0);
 	if (journal_open(f->dir, &j, &e) == 0)
-		assert_int_equal(journal_txn_each(j, look, &all, &e), -1);
+		assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &all, &e), -1);
 	assert_int_equal(e.kind, ERR_CORRUPT);
 	assert_non_null(strstr(e.hint, "mv "));
 	journal_close(j);
@@ -119,7 +119,7 @@ static void test_foreign_rows(void **state)
 		make_plain(f, 2);
 		raw_sql(f, edits[i]);
 		j = must_open(f->dir);
-		assert_int_equal(journal_txn_each(j, look, &all, &e), -1);
+		assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &all, &e), -1);
 		assert_int_equal(e.kind, ERR_CORRUPT);
 		assert_non_null(strstr(e.hint, "mv "));
 		journal_close(j);
@@ -141,7 +141,8 @@ static enum err_kind exercise(const char *dir)
 	struct journal *j;
 	int64_t id;
 
-	if (journal_open(dir, &j, &e) == 0 && journal_txn_each(j, look, &all, &e) == 0) {
+	if (journal_open(dir, &j, &e) == 0 &&
+	    journal_txn_each(j, JOURNAL_ALL, look, &all, &e) == 0) {
 		id = add(j, "x", JOURNAL_LAZY, &e);
 		if (id > 0)
 			journal_txn_move(j, id, TXN_OPEN, TXN_PRUNED, JOURNAL_LAZY, &e);
@@ -235,7 +236,7 @@ static void test_moved_away(void **state)
 	journal_close(j);
 	assert_int_equal(rename(f->db, bad), 0);
 	j = must_open(f->dir);
-	assert_int_equal(journal_txn_each(j, look, &all, &e), 0);
+	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look, &all, &e), 0);
 	assert_int_equal(all.n, 0);
 	assert_int_equal(must_add(j, "old"), 1);
 	journal_close(j);
@@ -318,11 +319,11 @@ static int full_disk(void *arg)
 		fprintf(stderr, "%d rows, kind %d: %s\n", n, e.kind, e.msg);
 		return 2;
 	}
-	if (journal_txn_each(j, look, &all, &e) || all.n != n)
+	if (journal_txn_each(j, JOURNAL_ALL, look, &all, &e) || all.n != n)
 		return 3;
 	journal_close(j);
-	if (journal_open(arg, &j, &e) || journal_txn_each(j, look, &again, &e) ||
-	    again.n != n) {
+	if (journal_open(arg, &j, &e) ||
+	    journal_txn_each(j, JOURNAL_ALL, look, &again, &e) || again.n != n) {
 		fprintf(stderr, "%d of %d rows: %s\n", again.n, n, e.msg);
 		return 4;
 	}
@@ -372,8 +373,8 @@ static int read_only_mount(void *arg)
 	journal_close(j);
 	if (mount_tmpfs(arg, MS_REMOUNT | MS_RDONLY, NULL))
 		return 2;
-	if (journal_open(arg, &j, &e) || journal_txn_each(j, look, &all, &e) ||
-	    all.n != 1) {
+	if (journal_open(arg, &j, &e) ||
+	    journal_txn_each(j, JOURNAL_ALL, look, &all, &e) || all.n != 1) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 3;
 	}

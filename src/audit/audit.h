@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_AUDIT_AUDIT_H
+#define STET_AUDIT_AUDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/*
+ * The books: what was executed, and what was done with transactions. One file per journal,
+ * `audit.jsonl` in the state directory, which the sandbox does not see; lines of JSON, only
+ * ever appended:
+ *
+ *	{"seq":7,"prev":"<hash of line 6>","time":…,"event":…,…,"hash":"<hash>"}
+ *
+ * The hash is SHA-256 over the bytes of its line before `,"hash"`; through prev it covers all
+ * lines before. `audit.head` beside it says how far the books go, so that a missing end shows,
+ * too. Whoever can write both can write books of his own: the chain tells of accidents and
+ * of edits, it is no seal.
+ *
+ * Any number of processes write at once; each record is in the file when the call returns,
+ * though not on the disk. A crash may leave a part of a line: the next writer closes it
+ * and says so.
+ */
+struct audit;
+
+#define AUDIT_LOG "audit.jsonl"
+#define AUDIT_HEAD "audit.head"
+
+/* Opens the books in @dir, making them if need be. -errno. */
+int audit_open(const char *dir, struct audit **out);
+void audit_close(struct audit *a); /* NULL is fine */
+
+/* One exec. Strings are bytes; secrets in argv are covered up on the way. */
+struct audit_exec {
+	int64_t txn;
+	pid_t pid, ppid; /* as the sandbox numbers them */
+	const char *exe; /* NULL: unknown */
+	const char *cwd;
+	const char *const *argv;
+	size_t argc;		    /* of what @argv holds */
+	size_t argc_all;	    /* that there were */
+	const char *verdict, *rule; /* rule may be NULL */
+	const char *outcome;
+};
+
+/* What was done with a transaction; what is 0 or NULL is left out. */
+struct audit_op {
+	const char *event; /* "begin", "end", "commit", … */
+	int64_t txn, op;
+	const char *workspace;
+	const char *const *argv; /* NULL-ended */
+	bool has_exit;
+	int exit_status;
+	const char *reason;
+	uint64_t changes;
+	const char *policy; /* hash of the policy that holds */
+};
+
+/* 0 or -errno; what could not be written is lost, and the next record that can says how many
+ * were. NULL is fine: nothing is written. */
+int audit_exec(struct audit *a, const struct audit_exec *x);
+int audit_op(struct audit *a, const struct audit_op *o);
+
+/* --- reading --- */
+
+struct audit_line {
+	const char *text; /* one line without its end; NUL-terminated */
+	size_t len;
+	uint64_t number;   /* from 1 */
+	bool sound;	   /* it is a record, and hash and chain are right */
+	const char *wrong; /* what is not, or NULL */
+	uint64_t seq;	   /* 0 if it is no record */
+};
+
+struct audit_reader;
+/* -ENOENT: there are no books. Reads what is there, whoever writes. */
+int audit_reader_open(const char *dir, struct audit_reader **out);
+void audit_reader_close(struct audit_reader *r); /* NULL is fine */
+/* The next whole line: 1; 0 if there is none yet; -errno. *l lives until the next call. */
+int audit_read(struct audit_reader *r, struct audit_line *l);
+/* Waits until there may be more: 0; -EINTR after a signal; another -errno. */
+int audit_wait(struct audit_reader *r);
+
+/* Everything that is not right, from the first line to the head. */
+typedef void audit_complain(void *arg, uint64_t line, const char *what);
+int audit_verify(const char *dir, audit_complain *fn, void *arg, uint64_t *records,
+		 struct err *e);
+
+/* --- secrets --- */
+
+struct buf;
+/*
+ * What is known to hold a secret is replaced by "***": values of options and variables whose
+ * names say so, passwords in URLs, credentials in headers, keys of well-known shapes; also
+ * within a longer text such as a script. Words are told one after the other: an option may
+ * announce that the next is one.
+ */
+struct redact {
+	/* What the next word is: a secret, one after a colon, or one that may hold one. */
+	enum { REDACT_NOTHING, REDACT_WORD, REDACT_COLON, REDACT_PASSWORD } next;
+	char program[32]; /* whose short options these are */
+};
+void redact_word(struct redact *r, const char *s, size_t len, struct buf *out);
+
+#endif

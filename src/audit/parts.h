@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_AUDIT_PARTS_H
+#define STET_AUDIT_PARTS_H
+
+#include "audit/audit.h"
+#include "base/buf.h"
+
+/* Private to the room. */
+
+enum { HASH_HEX = 64 };
+
+/* Where the chain stands: the last record and the length of the file after it. */
+struct chain {
+	uint64_t seq, size;
+	char hash[HASH_HEX + 1];
+};
+
+/* Before the first record. */
+void chain_start(struct chain *c);
+
+/* SHA-256 in hexadecimal digits. */
+void hash_hex(const void *data, size_t len, char hex[HASH_HEX + 1]);
+
+/*
+ * Is @line a record that follows @c? NULL if so, and *c moves on to it (but for its size);
+ * else what is wrong, and *c takes over what the line claims, if it is a record at all, so that
+ * one fault is told once. *seq: what it claims, or 0.
+ */
+const char *chain_follow(struct chain *c, const char *line, size_t len, uint64_t *seq);
+
+/* The head: -ENOENT if there is none, -EBADMSG if it is not one. */
+int head_read(int fd, struct chain *c);
+int head_write(int fd, const struct chain *c);
+
+/* The fields of a record, without braces, seq, prev and hash. */
+void record_exec(const struct audit_exec *x, struct buf *out);
+void record_op(const struct audit_op *o, struct buf *out);
+void record_trouble(const char *event, uint64_t n, struct buf *out);
+
+#endif

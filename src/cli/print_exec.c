@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/show.h"
+#include "ops/exec.h"
+
+/* How the command, or the check, that decided it ended. */
+static void show_how(struct buf *b, const struct run_result *r)
+{
+	if (r->reason == RUN_SIGNAL)
+		buf_addf(b, "ended by signal %d (%s)", r->signal, strsignal(r->signal));
+	else
+		buf_addf(b, "exit status %d", r->status);
+}
+
+static void show_why(struct buf *b, const struct exec_res *res)
+{
+	const struct run_result *r = &res->run.run;
+	const struct exec_check *last = res->nchecks ? &res->checks[res->nchecks - 1]
+						     : NULL;
+
+	if (last && res->reason != EXEC_DONE && !res->run.refusal.kind) {
+		buf_adds(b, "check ");
+		text_quote(b, last->command, strlen(last->command));
+		buf_adds(b, ": ");
+	}
+	if (res->run.refusal.kind)
+		text_escape(b, res->run.refusal.msg, strlen(res->run.refusal.msg));
+	else if (res->reason == EXEC_TIMEOUT)
+		buf_adds(b, "time limit reached");
+	else if (res->reason == EXEC_LIMIT)
+		limit_describe(&r->hit, b);
+	else if (res->reason == EXEC_NOT_EXECUTED)
+		buf_addf(b, "cannot be executed: %s", strerror(r->exec_errno));
+	else
+		show_how(b, r);
+}
+
+static void show_failure(struct buf *b, const struct cli *c, const struct exec_res *res)
+{
+	const struct run_res *run = &res->run;
+	long long id = run->rec.id;
+
+	buf_adds(b, "stet: ");
+	if (run->fate == RUN_DROPPED)
+		buf_adds(b, "nothing changed: ");
+	else
+		buf_addf(b, "t%lld %s: ", id, run_fate_name(run->fate));
+	show_why(b, res);
+	buf_addc(b, '\n');
+	show_notes(b, c, run->rec.workspace, &run->commit.conflicts);
+	if (res->reason == EXEC_POLICY)
+		show_notes(b, c, run->rec.workspace, &run->commit.risks);
+	if (run->fate == RUN_PENDING)
+		buf_addf(
+			b,
+			"  look: stet diff t%lld    keep: stet commit t%lld    throw away: "
+			"stet rollback t%lld\n",
+			id, id, id);
+}
+
+int print_exec(struct cli *c, const void *req, const void *result, struct err *e)
+{
+	const struct exec_res *res = result;
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	(void)e;
+	if (res->command.lost_errno)
+		buf_addf(&b, "stet: output of the command was lost: %s\n",
+			 strerror(res->command.lost_errno));
+	if (((const struct exec_req *)req)->quiet)
+		;
+	else if (res->reason != EXEC_DONE)
+		show_failure(&b, c, res);
+	else if (res->run.fate == RUN_COMMITTED) {
+		buf_addf(&b, "stet: t%lld committed: ", (long long)res->run.rec.id);
+		show_totals(&b, &res->run.totals);
+		buf_addc(&b, '\n');
+	}
+	show_flush(c, &b);
+	return 0;
+}

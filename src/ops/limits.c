@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/limits.h"
+
+#include "base/buf.h"
+#include "base/text.h"
+
+struct run_limits limits_of(const struct limit_opts *o)
+{
+	return (struct run_limits){ .wall_ms = o->timeout,
+				    .cpu_ms = o->cpu,
+				    .memory = o->memory,
+				    .disk = o->disk,
+				    .file = o->file,
+				    .output = o->output,
+				    .pids = o->pids };
+}
+
+/* UINT64_MAX stands for what could not be counted. */
+json_t *json_limit(const struct limit_hit *hit)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "what", json_string(run_limit_name(hit->what)));
+	json_object_set_new(o, "allowed", json_integer((json_int_t)hit->allowed));
+	json_object_set_new(o, "used",
+			    hit->used == UINT64_MAX
+				    ? json_null()
+				    : json_integer((json_int_t)hit->used));
+	return o;
+}
+
+static void amount(const struct limit_hit *hit, uint64_t n, struct buf *out)
+{
+	if (hit->what == LIMIT_CPU)
+		buf_addf(out, "%llu.%01llu s", (unsigned long long)n / 1000,
+			 (unsigned long long)n / 100 % 10);
+	else if (hit->what == LIMIT_PIDS)
+		buf_addf(out, "%llu", (unsigned long long)n);
+	else
+		text_size(out, n);
+}
+
+void limit_describe(const struct limit_hit *hit, struct buf *out)
+{
+	static const char *const what[] = {
+		[LIMIT_CPU] = "CPU time",
+		[LIMIT_MEMORY] = "memory",
+		[LIMIT_PIDS] = "number of processes",
+		[LIMIT_DISK] = "disk space",
+		[LIMIT_FILE] = "file size",
+		[LIMIT_OUTPUT] = "output",
+	};
+
+	buf_addf(out, "%s limit of ", what[hit->what]);
+	amount(hit, hit->allowed, out);
+	buf_adds(out, " passed");
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_LIMITS_H
+#define STET_OPS_LIMITS_H
+
+#include "ops/verb.h"
+#include "runner/runner.h"
+
+/* Limits as options of a verb; 0: not given. Part of the requests that take them. */
+struct limit_opts {
+	int64_t timeout, cpu; /* ms */
+	uint64_t memory, disk, file, output;
+	int64_t pids;
+};
+
+/* Their rows in a table of options; @at: where the struct lies in the request. */
+#define LIMIT_AT(at, field) ((at) + offsetof(struct limit_opts, field))
+#define LIMIT_ROWS(at)                                                               \
+	{ "timeout",                                                                 \
+	  't',                                                                       \
+	  OPT_DURATION,                                                              \
+	  "TIME",                                                                    \
+	  "end the command after TIME (90s, 5m, 2h)",                                \
+	  LIMIT_AT(at, timeout) },                                                   \
+		{ "cpu",                                                             \
+		  0,                                                                 \
+		  OPT_DURATION,                                                      \
+		  "TIME",                                                            \
+		  "most CPU time of all its processes together",                     \
+		  LIMIT_AT(at, cpu) },                                               \
+		{ "memory",                                                          \
+		  0,                                                                 \
+		  OPT_SIZE,                                                          \
+		  "SIZE",                                                            \
+		  "most memory of all its processes together (500M, 4G)",            \
+		  LIMIT_AT(at, memory) },                                            \
+		{ "pids",                                                            \
+		  0,                                                                 \
+		  OPT_COUNT,                                                         \
+		  "N",                                                               \
+		  "most processes and threads at one time",                          \
+		  LIMIT_AT(at, pids) },                                              \
+		{ "disk",                                                            \
+		  0,                                                                 \
+		  OPT_SIZE,                                                          \
+		  "SIZE",                                                            \
+		  "most disk space that the transaction may hold",                   \
+		  LIMIT_AT(at, disk) },                                              \
+		{ "file-size",                                                       \
+		  0,                                                                 \
+		  OPT_SIZE,                                                          \
+		  "SIZE",                                                            \
+		  "largest size of a file that it writes",                           \
+		  LIMIT_AT(at, file) },                                              \
+	{                                                                            \
+		"output-limit", 0, OPT_SIZE, "SIZE",                                 \
+			"most bytes that it may write to standard output and error", \
+			LIMIT_AT(at, output)                                         \
+	}
+
+/* The paragraph about them, for a verb's description. */
+#define LIMIT_TEXT                                                                     \
+	"A command that passes --cpu, --memory, --pids, --disk, --file-size or "       \
+	"--output-limit is killed, with all that it started; the exit status is 137, " \
+	"and the reason says which limit it was. The limits hold for all processes "   \
+	"together and need no privilege; stet doctor says how they are enforced here."
+
+/* What holds: the options. */
+struct run_limits limits_of(const struct limit_opts *o);
+
+/* What a result says about a limit that was passed. */
+json_t *json_limit(const struct limit_hit *hit);
+void limit_describe(const struct limit_hit *hit, struct buf *out);
+
+#endif

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The books: complete, hash-chained, out of reach from inside."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from stetlib import processes_with, wait_until
+
+
+def books(stet):
+    return os.path.join(stet.state, "audit.jsonl")
+
+
+def records(stet, *args):
+    return [json.loads(x) for x in stet("audit", "--json", *args).ok().out.splitlines()]
+
+
+def events(stet, *args):
+    return [(r["event"], r.get("txn")) for r in records(stet, *args)]
+
+
+def sound(stet):
+    r = stet("audit", "verify", "--json").ok().json()
+    assert r["wrong"] == []
+    return r["records"]
+
+
+def test_every_operation(stet, work):
+    assert stet("audit").ok().out == "" and sound(stet) == 0
+    stet("exec", "--", "sh", "-c", "echo 1 > a", cwd=work).ok()
+    stet("exec", "--", "sh", "-c", "echo 2 > a; exit 3", cwd=work).ok(3)
+    stet("exec", "--", "true", cwd=work).ok()
+    stet.sh("echo 3 > a", cwd=work).ok()
+    stet("commit", cwd=work).ok()
+    stet("undo", cwd=work).ok()
+    stet("redo", cwd=work).ok()
+    assert events(stet) == [
+        ("begin", "t1"), ("end", "t1"), ("commit", "t1"),
+        ("begin", "t2"), ("end", "t2"), ("rollback", "t2"),
+        ("begin", "t3"), ("drop", "t3"),
+        ("begin", "t4"), ("end", "t4"), ("commit", "t4"), ("undo", "t4"), ("redo", "t4")]
+    assert [e for e, _ in events(stet, "t2")] == ["begin", "end", "rollback"]
+    r = records(stet, "t2")
+    assert r[0]["argv"] == ["sh", "-c", "echo 2 > a; exit 3"]
+    assert r[0]["workspace"] == str(work) and r[1]["exit"] == 3
+    assert sound(stet) == 13
+    text = stet("audit", "t2").ok().out.splitlines()
+    assert len(text) == 3 and "sh -c 'echo 2 > a; exit 3'" in text[0] and "exit status 3" in text[1]
+
+
+def test_secrets_are_not_written(stet, work):
+    secret = "hunter2hunter2"
+    stet("exec", "--", "true", "--password", secret, f"https://joe:{secret}@example.org/",
+         f"TOKEN={secret}", f"curl -H 'Authorization: Bearer {secret}'", cwd=work).ok()
+    with open(books(stet), encoding="utf-8") as f:
+        assert secret not in f.read()
+    assert records(stet)[0]["argv"] == [
+        "true", "--password", "***", "https://joe:***@example.org/", "TOKEN=***",
+        "curl -H 'Authorization: Bearer ***'"]
+
+
+def test_strange_arguments(stet, work):
+    stet("exec", "--", "true", "a\nb", b"\xff\\", "x" * 5000, "\u202e", cwd=work).ok()
+    argv = records(stet)[0]["argv"]
+    assert argv[1:3] == ["a\nb", "\\xff\\\\"] and argv[3] == "x" * 4096 + "…"
+    out = stet("audit").ok().out
+    assert "\u202e" not in out and len(out.splitlines()) == 2
+
+
+def test_out_of_reach(stet, work):
+    stet.ready()
+    stet("exec", "--", "true", cwd=work).ok()
+    r = stet("exec", "--", "sh", "-c", f"ls {stet.state}; cat {books(stet)}; mkdir -p {stet.state}; "
+             f"echo forged >> {books(stet)}; true", cwd=work)
+    assert "hash" not in r.out
+    assert sound(stet) >= 3
+    with open(books(stet), encoding="utf-8") as f:
+        assert all(json.loads(x)["event"] for x in f)
+
+
+def edit(lines):
+    lines[3] = lines[3].replace('"t2"', '"t9"')
+
+
+HARM = {
+    "edited": edit,
+    "removed": lambda lines: lines.pop(2),
+    "first removed": lambda lines: lines.pop(0),
+    "end removed": lambda lines: lines.pop(),
+    "exchanged": lambda lines: lines.insert(1, lines.pop(3)),
+    "repeated": lambda lines: lines.insert(3, lines[2]),
+    "all removed": lambda lines: lines.clear(),
+    "foreign": lambda lines: lines.insert(2, '{"event":"exec"}\n'),
+}
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_harm_is_found(stet, work, name):
+    for _ in range(3):
+        stet("exec", "--", "true", cwd=work).ok()
+    assert sound(stet) == 6
+    with open(books(stet), encoding="utf-8") as f:
+        lines = f.readlines()
+    HARM[name](lines)
+    with open(books(stet), "w", encoding="utf-8") as f:
+        f.writelines(lines)
+    r = stet("audit", "verify").ok(7)
+    assert "not all sound" in r.out
+    stet("exec", "--", "true", cwd=work).ok()
+    stet("audit", "verify").ok(7)
+
+
+def test_an_older_copy_is_found(stet, work):
+    """Log and head set back together: the chain is whole, the journal knows better."""
+    stet("exec", "--", "true", cwd=work).ok()
+    for name in ("audit.jsonl", "audit.head"):
+        shutil.copy(os.path.join(stet.state, name), os.path.join(stet.home, name))
+    stet("exec", "--", "true", cwd=work).ok()
+    for name in ("audit.jsonl", "audit.head"):
+        shutil.copy(os.path.join(stet.home, name), os.path.join(stet.state, name))
+    assert "the journal has t2" in stet("audit", "verify").ok(7).out
+
+
+def test_many_at_once(stet, work):
+    stet.ready()
+    ps = [stet.popen("exec", "--", "sh", "-c", f"echo {i} > {i}", cwd=work) for i in range(6)]
+    for p in ps:
+        _, err = p.communicate(timeout=60)
+        assert p.returncode == 0, err
+    assert sound(stet) == 18
+    assert sorted(os.listdir(work)) == [str(i) for i in range(6)]
+
+
+def test_after_our_own_death(stet, work):
+    mark = f"5{os.getpid()}9"
+    p = stet.popen("exec", "--", "sh", "-c", f"echo x > x; sleep {mark}", cwd=work)
+    wait_until(lambda: processes_with(f"sleep\0{mark}"))
+    p.kill()
+    p.wait()
+    wait_until(lambda: not processes_with(f"sleep\0{mark}"))
+    # A line that was cut by the crash, on top.
+    with open(books(stet), "ab") as f:
+        f.write(b'{"seq":2,"pr')
+    assert [r.get("event", r.get("wrong")) for r in records(stet)] == [
+        "begin", "is no record", "torn", "rollback"]
+    assert sound(stet) == 3
+
+
+def test_follow(stet, work):
+    stet("exec", "--", "true", cwd=work).ok()
+    p = stet.popen("audit", "--follow", "--json", stdout=subprocess.PIPE)
+    seen = [json.loads(p.stdout.readline())["event"] for _ in range(2)]
+    assert seen == ["begin", "drop"]
+    stet("exec", "--", "sh", "-c", "echo 1 > a", cwd=work).ok()
+    assert [json.loads(p.stdout.readline())["event"] for _ in range(3)] == ["begin", "end", "commit"]
+    p.terminate()
+    p.wait()
