@@ -29,11 +29,13 @@ static void show_why(struct buf *b, const struct exec_res *res)
 	}
 	if (res->run.refusal.kind)
 		text_escape(b, res->run.refusal.msg, strlen(res->run.refusal.msg));
+	else if (res->reason == EXEC_POLICY && r->reason == RUN_POLICY)
+		buf_addf(b, "ended by rule %s: %s", r->gate.rule, r->gate.why);
 	else if (res->reason == EXEC_TIMEOUT)
 		buf_adds(b, "time limit reached");
 	else if (res->reason == EXEC_LIMIT)
 		limit_describe(&r->hit, b);
-	else if (res->reason == EXEC_NOT_EXECUTED)
+	else if (r->exec_errno)
 		buf_addf(b, "cannot be executed: %s", strerror(r->exec_errno));
 	else
 		show_how(b, r);

@@ -283,6 +283,16 @@ static void begin_with_tick(struct txn *t)
 	t->rec.begin_ns = now;
 }
 
+static void note_begin(struct home *h, const struct txn_record *r)
+{
+	audit_op(home_books(h),
+		 &(struct audit_op){ .event = "begin",
+				     .txn = r->id,
+				     .workspace = r->workspace,
+				     .policy = r->policy,
+				     .argv = (const char *const *)r->argv });
+}
+
 int txn_record(struct home *h, struct txn *t, struct err *e)
 {
 	int r;
@@ -293,6 +303,8 @@ int txn_record(struct home *h, struct txn *t, struct err *e)
 		data_remove(&t->rec, NULL);
 	cleanup_close(&t->guard);
 	t->guard = -1;
+	if (r == 0)
+		note_begin(h, &t->rec);
 	if (r == 0)
 		log_debug("t%lld recorded", (long long)t->rec.id);
 	return r;
@@ -317,7 +329,7 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 int txn_again(const struct view *v, struct err *e)
 {
 	for (size_t i = 0; i < v->nlayers; i++)
-		if (layer_make(&v->layers[i], e) < 0)
+		if (layer_resume(&v->layers[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -351,5 +363,6 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 			     JOURNAL_LAZY, e) < 0)
 		return -1;
 	t->rec.state = TXN_ACTIVE;
+	txn_note(h, "resume", t->rec.id, 0);
 	return journal_op_stale(h->journal, t->rec.id, e);
 }

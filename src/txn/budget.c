@@ -77,6 +77,7 @@ static int forget(struct home *h, struct txn *t, struct err *e)
 		r = journal_txn_move(h->journal, t->rec.id, t->rec.state, TXN_PRUNED,
 				     JOURNAL_SYNC, e);
 	if (r == 0) {
+		txn_note(h, "forget", t->rec.id, 0);
 		r = data_remove(&t->rec, NULL);
 		if (r < 0)
 			r = err_sys(e, r, "cannot delete the data of t%lld",

@@ -76,6 +76,12 @@ static int finish(struct home *h, struct txn *t, enum txn_state to, int exit_sta
 	t->rec.end_ns = end;
 	free(t->rec.reason);
 	t->rec.reason = xstrdup(reason);
+	audit_op(home_books(h),
+		 &(struct audit_op){ .event = to == TXN_PRUNED ? "drop" : "end",
+				     .txn = t->rec.id,
+				     .has_exit = true,
+				     .exit_status = exit_status,
+				     .reason = reason });
 	return 0;
 }
 
@@ -118,5 +124,6 @@ int txn_rollback(struct home *h, struct txn *t, struct err *e)
 	if (journal_op_add(h->journal, &op, TXN_ROLLED_BACK, JOURNAL_LAZY, e) < 0)
 		return -1;
 	t->rec.state = TXN_ROLLED_BACK;
+	txn_note(h, "rollback", t->rec.id, op.id);
 	return 0;
 }

@@ -133,8 +133,24 @@ int home_guard(const struct home *h, int how)
 	return TAKE_FD(fd);
 }
 
+struct audit *home_books(struct home *h)
+{
+	int r = h->audit ? 0 : audit_open(h->dir, &h->audit);
+
+	if (r < 0)
+		log_debug("no audit in %s: %s", h->dir, strerror(-r));
+	return h->audit;
+}
+
+void txn_note(struct home *h, const char *event, int64_t txn, int64_t op)
+{
+	audit_op(home_books(h),
+		 &(struct audit_op){ .event = event, .txn = txn, .op = op });
+}
+
 void home_close(struct home *h)
 {
+	audit_close(h->audit);
 	journal_close(h->journal);
 	free(h->dir);
 	*h = (struct home){ 0 };

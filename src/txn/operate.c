@@ -231,6 +231,16 @@ static int reverse(struct home *h, struct txn *t, struct operation *o, bool back
 	return 0;
 }
 
+/* @how: NULL if it was done. */
+static void note(struct home *h, const struct op_record *op, const char *how)
+{
+	audit_op(home_books(h), &(struct audit_op){ .event = op_kind_name(op->kind),
+						    .txn = op->txn,
+						    .op = op->id,
+						    .reason = how,
+						    .changes = op->changes });
+}
+
 int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 {
 	void (*io)(int) = signal(SIGIO, SIG_IGN); /* leases tell of openers by it */
@@ -250,8 +260,10 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 		if (r == 0)
 			r = journal_op_move(h->journal, &o->op, OP_DONE, o->op.after,
 					    operate_now(), JOURNAL_SYNC, e);
-		if (r == 0)
+		if (r == 0) {
 			t->rec.state = o->op.after;
+			note(h, &o->op, NULL);
+		}
 	} else {
 		err_set(e, ERR_CONFLICT, "the host changed meanwhile");
 	}
@@ -261,6 +273,8 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 		if (reverse(h, t, o, backwards, &second) < 0) {
 			*e = second;
 			err_hint(e, "`stet recover` goes on with it");
+		} else {
+			note(h, &o->op, "reversed");
 		}
 		memcpy(o->where, where, sizeof(where));
 		memcpy(o->why, why, sizeof(why));

@@ -35,6 +35,9 @@ int spare_take(const char *dir, const char *shape);
 /* Keeps @dir as the spare. False if it is not clean or there is one already: then it stays. */
 bool spare_keep(const char *dir, const char *shape);
 
+/* Puts it on the books; @op may be 0. */
+void txn_note(struct home *h, const char *event, int64_t txn, int64_t op);
+
 /* Counts what is in the stores and belongs to no row. */
 int txn_orphans(struct home *h, struct prune_result *r, struct err *e);
 

@@ -189,6 +189,7 @@ static int prune_one(struct prune *p, struct txn_record *r, struct err *e)
 		x = journal_txn_move(p->h->journal, r->id, TXN_ROLLED_BACK, TXN_PRUNED,
 				     JOURNAL_SYNC, e);
 	if (x == 0 && !p->dry_run) {
+		txn_note(p->h, "prune", r->id, 0);
 		x = data_remove(r, &p->res->bytes);
 		if (x < 0)
 			x = err_sys(e, x, "cannot delete the data of t%lld",

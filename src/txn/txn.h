@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "audit/audit.h"
 #include "base/err.h"
 #include "change/change.h"
 #include "journal/journal.h"
@@ -24,6 +25,7 @@
 struct home {
 	char *dir; /* $STET_STATE_DIR, $XDG_STATE_HOME/stet, ~/.local/state/stet */
 	struct journal *journal;
+	struct audit *audit; /* opened when something is first noted */
 };
 /* Creates the directory (0700) and the journal where they are missing. */
 int home_open(struct home *h, struct err *e);
@@ -31,6 +33,10 @@ int home_open(struct home *h, struct err *e);
 int home_find(struct home *h, struct err *e);
 int home_connect(struct home *h, struct err *e);
 void home_close(struct home *h);
+
+/* The books, for whoever has something to note; NULL if they cannot be kept: nothing that is
+ * done to transactions waits for that. */
+struct audit *home_books(struct home *h);
 
 struct txn {
 	struct txn_record rec;

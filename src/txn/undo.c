@@ -80,6 +80,7 @@ static int flip(struct home *h, struct txn *t, const struct op_record *target, b
 		return -1;
 	t->rec.state = op.after;
 	res->op = op.id;
+	txn_note(h, op_kind_name(op.kind), op.txn, op.id);
 	return 0;
 }
 
