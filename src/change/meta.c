@@ -144,6 +144,35 @@ static bool is_packed(const char *packed, size_t len, const char *attr)
 	return false;
 }
 
+/* As the kernel has them: a version, then an entry for each permission. */
+static bool acl_names_others(const char *v, size_t n)
+{
+	enum { USER = 2, GROUP = 8 };
+	struct {
+		uint16_t tag, perm;
+		uint32_t id;
+	} e;
+
+	for (size_t at = sizeof(uint32_t); at + sizeof(e) <= n; at += sizeof(e)) {
+		memcpy(&e, v + at, sizeof(e));
+		if ((e.tag == USER && e.id != geteuid()) ||
+		    (e.tag == GROUP && e.id != getegid()))
+			return true;
+	}
+	return false;
+}
+
+bool meta_names_others(const char *packed, size_t len)
+{
+	const char *p = packed, *a, *v;
+	size_t n;
+
+	while (next_packed(&p, packed + len, &a, &v, &n))
+		if (has_prefix(a, "system.posix_acl_") && acl_names_others(v, n))
+			return true;
+	return false;
+}
+
 /* Attributes of the user class want write permission, which their owner may lack. */
 static int set_attr(const struct handle *h, const char *attr, const void *v, size_t n)
 {

@@ -16,6 +16,9 @@
  * it had to escape get their names back. */
 int meta_pack(int dirfd, const char *name, struct buf *out);
 
+/* Does an ACL among them name anybody but us? */
+bool meta_names_others(const char *packed, size_t len);
+
 /* Makes the extended attributes of @name exactly those of the packed string. */
 int meta_unpack(int dirfd, const char *name, const char *packed, size_t len);
 

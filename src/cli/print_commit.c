@@ -179,6 +179,16 @@ int explain_redo(struct cli *c, const void *req, const void *result, const struc
 	return explain_replay(c, "redo", result, e);
 }
 
+/* The host is as it was left: nothing would be refused. */
+static int print_would(struct cli *c, const struct undo_res *res, const char *what)
+{
+	unsigned long long n = res->done.changes;
+
+	fprintf(c->out, "t%lld would be %s: %llu step%s, no conflict\n",
+		(long long)res->rec.id, what, n, n == 1 ? "" : "s");
+	return 0;
+}
+
 int print_undo(struct cli *c, const void *req, const void *result, struct err *e)
 {
 	const struct undo_res *res = result;
@@ -186,6 +196,8 @@ int print_undo(struct cli *c, const void *req, const void *result, struct err *e
 
 	(void)req;
 	(void)e;
+	if (res->dry_run)
+		return print_would(c, res, res->some ? "undone in part" : "undone");
 	fprintf(c->out,
 		"t%lld: %s taken back%s, pending again; do it after all: stet redo t%lld\n",
 		id, op_kind_name(res->kind), res->some ? " in part" : "", id);
@@ -199,6 +211,8 @@ int print_redo(struct cli *c, const void *req, const void *result, struct err *e
 
 	(void)req;
 	(void)e;
+	if (res->dry_run)
+		return print_would(c, res, "done again");
 	fprintf(c->out, "t%lld %s again; take it back: stet undo t%lld\n", id,
 		res->kind == OP_COMMIT ? "committed" : "rolled back", id);
 	return 0;

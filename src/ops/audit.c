@@ -95,7 +95,7 @@ static int compare_journal(struct home *h, struct audit_res *res, struct err *e)
 	if (k.n) {
 		qsort(k.v, k.n, sizeof(*k.v), by_number);
 		k.first = k.v[0];
-		x = journal_txn_each(h->journal, look_up, &k, e);
+		x = journal_txn_each(h->journal, JOURNAL_ALL, look_up, &k, e);
 	}
 	free(k.v);
 	return x < 0 ? -1 : 0;

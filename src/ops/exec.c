@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/exec.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -132,7 +133,8 @@ static bool succeeded(const struct run_result *r)
 	return r->reason == RUN_EXIT && r->status == 0;
 }
 
-static enum exec_reason why(const struct run_result *r, bool check)
+/* @denied: a rule has refused something. */
+static enum exec_reason why(const struct run_result *r, bool check, bool denied)
 {
 	if (succeeded(r))
 		return EXEC_DONE;
@@ -140,11 +142,21 @@ static enum exec_reason why(const struct run_result *r, bool check)
 		return EXEC_TIMEOUT;
 	if (r->reason == RUN_LIMIT)
 		return EXEC_LIMIT;
+	if (r->reason == RUN_POLICY || (r->exec_errno == EPERM && denied))
+		return EXEC_POLICY;
 	if (check)
 		return EXEC_CHECK;
 	if (r->exec_errno)
 		return EXEC_NOT_EXECUTED;
 	return r->reason == RUN_SIGNAL ? EXEC_SIGNAL : EXEC_EXIT;
+}
+
+static bool was_denied(const struct judge *j)
+{
+	for (size_t i = 0; i < j->nseen; i++)
+		if (j->seen[i].outcome == EXEC_DENIED)
+			return true;
+	return false;
 }
 
 /* The checks, until one does not succeed. */
@@ -165,7 +177,7 @@ static int run_checks(struct call *c, struct err *e)
 			return err_wrap(e, "check %zu", res->nchecks + 1);
 		res->nchecks++;
 		res->run.run = k->run;
-		res->reason = why(&k->run, true);
+		res->reason = why(&k->run, true, false);
 	}
 	return 0;
 }
@@ -184,6 +196,7 @@ static void exec_free(void *result)
 	for (size_t i = 0; i < res->nchecks; i++)
 		capture_free(&res->checks[i].output);
 	free(res->checks);
+	judged_free(res->verdicts, res->nverdicts);
 	capture_free(&res->output);
 	run_res_free(&res->run);
 }
@@ -227,7 +240,7 @@ static int call(struct call *c, struct err *e)
 	if (r < 0)
 		return -1;
 	res->run.run = res->command;
-	res->reason = why(&res->command, false);
+	res->reason = why(&res->command, false, was_denied(&c->sb.judge));
 	if (res->reason == EXEC_DONE)
 		r = run_checks(c, e);
 	if (r < 0) {
@@ -256,16 +269,21 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.argv = rq->argv,
 		.hide = rq->hide,
 		.atomic = !rq->keep_on_failure,
+		.headless = true,
 	};
 	int64_t began = now_us();
 	int r;
 
 	if (sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &c.sb, e) < 0)
 		return -1;
-	c.left = limits_of(&rq->limits);
+	c.left = limits_of(&rq->limits, c.sb.judge.policy);
 	c.env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);
 	r = call(&c, e);
 	strv_free(c.env);
+	res->verdicts = TAKE_PTR(c.sb.judge.seen);
+	res->nverdicts = c.sb.judge.nseen;
+	res->execs = c.sb.judge.execs;
+	c.sb.judge.nseen = 0;
 	sandbox_close(&c.sb);
 	if (r < 0) {
 		exec_free(res);
@@ -311,6 +329,27 @@ static json_t *checks_json(const struct exec_res *res)
 	return a;
 }
 
+static json_t *verdicts_json(const struct exec_res *res)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < res->nverdicts; i++) {
+		const struct judged *k = &res->verdicts[i];
+		json_t *o = json_object(), *argv = json_array();
+
+		json_set_str(o, "verdict", verdict_name(k->verdict));
+		json_set_str(o, "outcome", exec_outcome_name(k->outcome));
+		json_set_str(o, "rule", k->rule);
+		json_set_str(o, "why", k->why);
+		json_set_str(o, "hint", k->hint);
+		for (size_t n = 0; k->argv && k->argv[n]; n++)
+			json_array_append_new(argv, json_pack_bytes(k->argv[n]));
+		json_object_set_new(o, "argv", argv);
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
 static json_t *paths_json(const struct run_res *run)
 {
 	json_t *a = json_array();
@@ -348,6 +387,8 @@ static json_t *exec_json(const void *result)
 	set_run(o, &res->command);
 	if (res->reason == EXEC_LIMIT)
 		json_object_set_new(o, "limit", json_limit(&run->run.hit));
+	json_object_set_new(o, "execs", json_integer((json_int_t)res->execs));
+	json_object_set_new(o, "verdicts", verdicts_json(res));
 	json_object_set_new(o, "checks", checks_json(res));
 	set_ms(o, "duration_ms", res->command.run_us);
 	set_ms(o, "total_ms", res->total_us);

@@ -45,6 +45,9 @@ struct exec_res {
 	struct exec_check *checks; /* those that were run */
 	size_t nchecks;
 	struct capture output;
+	struct judged *verdicts; /* of what was not simply allowed */
+	size_t nverdicts;
+	uint64_t execs;
 	int64_t total_us, overhead_us; /* of the whole call; of it, not the commands' */
 };
 

@@ -12,11 +12,27 @@ struct judge {
 	struct gate_calls calls;
 	const struct txn_record *rec; /* in question */
 	char **always;		      /* rules that a person has agreed to for good */
+	/* The first of those that were not simply allowed, and how many execs there were. */
+	struct judged *seen;
+	size_t nseen;
+	uint64_t execs, more; /* more: not kept */
 };
+
+/* One exec that a rule had something to say about. */
+struct judged {
+	enum verdict_kind verdict;
+	enum exec_outcome outcome;
+	char *rule, *why, *hint; /* or NULL */
+	char **argv;		 /* NULL-ended; secrets covered up */
+};
+void judged_free(struct judged *v, size_t n);
 
 void judge_open(struct judge *j, struct op_ctx *ctx, const struct policy *p,
 		const struct txn_record *rec);
 void judge_close(struct judge *j);
+
+/* From here on nobody is asked: what asks is denied. */
+void judge_headless(struct judge *j);
 
 /* Has @spec judged by it; @j must outlive the run. */
 void judge_attach(struct judge *j, struct run_spec *spec);

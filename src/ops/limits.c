@@ -4,15 +4,18 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-struct run_limits limits_of(const struct limit_opts *o)
+struct run_limits limits_of(const struct limit_opts *o, const struct policy *p)
 {
-	return (struct run_limits){ .wall_ms = o->timeout,
-				    .cpu_ms = o->cpu,
-				    .memory = o->memory,
-				    .disk = o->disk,
-				    .file = o->file,
-				    .output = o->output,
-				    .pids = o->pids };
+	static const struct policy_limits none;
+	const struct policy_limits *d = p ? policy_limits(p) : &none;
+
+	return (struct run_limits){ .wall_ms = o->timeout ? o->timeout : d->wall_ms,
+				    .cpu_ms = o->cpu ? o->cpu : d->cpu_ms,
+				    .memory = o->memory ? o->memory : d->memory,
+				    .disk = o->disk ? o->disk : d->disk,
+				    .file = o->file ? o->file : d->file,
+				    .output = o->output ? o->output : d->output,
+				    .pids = o->pids ? o->pids : d->pids };
 }
 
 /* UINT64_MAX stands for what could not be counted. */

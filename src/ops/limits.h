@@ -3,6 +3,7 @@
 #define STET_OPS_LIMITS_H
 
 #include "ops/verb.h"
+#include "policy/policy.h"
 #include "runner/runner.h"
 
 /* Limits as options of a verb; 0: not given. Part of the requests that take them. */
@@ -62,10 +63,11 @@ struct limit_opts {
 	"A command that passes --cpu, --memory, --pids, --disk, --file-size or "       \
 	"--output-limit is killed, with all that it started; the exit status is 137, " \
 	"and the reason says which limit it was. The limits hold for all processes "   \
-	"together and need no privilege; stet doctor says how they are enforced here."
+	"together and need no privilege; stet doctor says how they are enforced "      \
+	"here. Limits that are not given are those of the policy."
 
-/* What holds: the options. */
-struct run_limits limits_of(const struct limit_opts *o);
+/* What holds: the options and, where they say nothing, the policy (or NULL). */
+struct run_limits limits_of(const struct limit_opts *o, const struct policy *p);
 
 /* What a result says about a limit that was passed. */
 json_t *json_limit(const struct limit_hit *hit);

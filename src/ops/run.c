@@ -255,7 +255,7 @@ static int execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req 
 {
 	struct run_spec spec = {
 		.argv = rq->argv,
-		.limits = limits_of(&rq->limits),
+		.limits = limits_of(&rq->limits, sb->judge.policy),
 		.want_tty = true,
 	};
 	char **env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);

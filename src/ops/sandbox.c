@@ -233,6 +233,8 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) == 0) {
 		judge_open(&s->judge, s->ctx, policy_builtin(), &s->t.rec);
 		s->t.rec.atomic = ask->atomic;
+		if (ask->headless)
+			judge_headless(&s->judge);
 		return 0;
 	}
 	view_free(&s->v);

@@ -40,7 +40,9 @@ struct sandbox_ask {
 	const char *workspace; /* NULL: the current directory */
 	const char *name;      /* or NULL */
 	char *const *argv;     /* what is recorded as the transaction's command */
-	bool host_tmp, atomic;
+	bool host_tmp;
+	bool atomic;   /* see struct txn_record */
+	bool headless; /* nobody is asked anything */
 	char *const *read_only, *const *write_through,
 					*const *hide; /* NULL-ended or NULL */
 };

@@ -13,6 +13,8 @@
 #define AT(field) offsetof(struct undo_req, field)
 
 static const struct verb_opt opts[] = {
+	{ "dry-run", 0, OPT_FLAG, NULL, "say whether it would go through, and do nothing",
+	  AT(dry_run) },
 	{ "ours", 0, OPT_LIST, "PATH",
 	  "conflicts there: go on, whatever the host has there; repeatable", AT(ours),
 	  NULL, ARG_PATH },
@@ -166,6 +168,7 @@ static int replay(struct op_ctx *ctx, struct home *h, struct txn *t, int64_t op,
 		.paths = (const char *const *)c->paths.v,
 		.ours = (const char *const *)c->ours.v,
 		.theirs = (const char *const *)c->theirs.v,
+		.dry_run = res->dry_run,
 		.progress = ctx->progress,
 		.progress_arg = ctx->progress_arg,
 	};
@@ -173,7 +176,7 @@ static int replay(struct op_ctx *ctx, struct home *h, struct txn *t, int64_t op,
 
 	r = redo ? txn_redo(h, t, &w, &res->done, e)
 		 : txn_undo(h, t, op, &w, &res->done, e);
-	if (r == 0)
+	if (r == 0 && !res->dry_run)
 		res->kind = kind_of(h, res->done.op);
 	return r;
 }
@@ -188,6 +191,7 @@ static int go(struct op_ctx *ctx, const struct undo_req *rq, bool redo,
 	int64_t op = 0;
 	int r;
 
+	res->dry_run = rq->dry_run;
 	r = op_ctx_home(ctx, &h, e);
 	if (r == 0)
 		r = find(ctx, h, rq, redo, &t, &op, &words, e);
@@ -222,6 +226,10 @@ static json_t *undo_json(const void *result)
 	json_t *o = json_result();
 
 	json_object_set_new(o, "txn", json_txn(&res->rec));
+	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
+	json_object_set_new(o, "changes", json_integer((json_int_t)res->done.changes));
+	if (res->dry_run)
+		return o;
 	json_object_set_new(o, "op", json_integer(res->done.op));
 	json_object_set_new(o, "of", json_string(op_kind_name(res->kind)));
 	return o;

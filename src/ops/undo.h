@@ -10,6 +10,7 @@ struct undo_req {
 	struct verb_common common;
 	const char *txn;
 	char **paths, **ours, **theirs;
+	bool dry_run;
 };
 
 struct undo_res {
@@ -17,6 +18,7 @@ struct undo_res {
 	struct commit_result done;
 	enum op_kind kind; /* what was taken back, or done again */
 	bool some;	   /* only the paths asked for */
+	bool dry_run;	   /* nothing was done; done.changes says how much it would be */
 };
 
 /*

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "change/meta.h"
 #include "change/unfold.h"
 #include "sys/ns.h"
 #include "txn/draft.h"
@@ -65,7 +66,8 @@ static int stage_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct operation *o = arg;
 
-	o->attributes = o->attributes || r->flags & PLAN_XATTR;
+	o->attributes = o->attributes || meta_names_others(r->xbefore, r->nxbefore) ||
+			meta_names_others(r->xafter, r->nxafter);
 	return apply_stage(o->apply, r, &o->objects, e);
 }
 
@@ -78,7 +80,7 @@ static int check_rights(const struct operation *o, struct err *e)
 	if (!o->attributes || !ns_has_override())
 		return 0;
 	err_set(e, ERR_UNSUPPORTED,
-		"unreadable directories and changed attributes cannot be "
+		"unreadable directories and ACLs that name others cannot be "
 		"committed together by an ordinary user");
 	return err_hint(e, "commit them one after the other: stet commit PATH");
 }

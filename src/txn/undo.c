@@ -61,7 +61,7 @@ static int find_op(struct home *h, const struct txn *t, int64_t id, bool redo,
 
 /* Rollback and its undo touch nothing but the journal. */
 static int flip(struct home *h, struct txn *t, const struct op_record *target, bool redo,
-		struct commit_result *res, struct err *e)
+		bool dry_run, struct commit_result *res, struct err *e)
 {
 	struct op_record op = { .txn = t->rec.id,
 				.kind = redo ? OP_REDO : OP_UNDO,
@@ -75,8 +75,11 @@ static int flip(struct home *h, struct txn *t, const struct op_record *target, b
 	if (t->rec.state != (redo ? TXN_FROZEN : TXN_ROLLED_BACK))
 		return err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
 			       txn_look_name(txn_look(&t->rec)));
-	if (txn_check(&t->rec, e) < 0 ||
-	    journal_op_add(h->journal, &op, op.after, JOURNAL_SYNC, e) < 0)
+	if (txn_check(&t->rec, e) < 0)
+		return -1;
+	if (dry_run)
+		return 0;
+	if (journal_op_add(h->journal, &op, op.after, JOURNAL_SYNC, e) < 0)
 		return -1;
 	t->rec.state = op.after;
 	res->op = op.id;
@@ -234,12 +237,26 @@ static int look_ahead(struct operation *o, bool redo, struct commit_result *res,
 	return res->conflicts.n ? err_set(e, ERR_CONFLICT, "the host has changed") : 0;
 }
 
+static int carry_out(struct home *h, struct txn *t, bool redo, struct operation *o,
+		     struct commit_result *res, struct err *e)
+{
+	enum txn_state moving = redo ? TXN_COMMITTING : TXN_UNDOING;
+
+	if ((redo && operate_sync_staged(o, e) < 0) ||
+	    journal_op_add(h->journal, &o->op, moving, JOURNAL_SYNC, e) < 0)
+		return -1;
+	t->rec.state = moving;
+	if (operate(h, t, o, e) < 0)
+		return -1;
+	res->op = o->op.id;
+	return 0;
+}
+
 static int replay(struct home *h, struct txn *t, const struct op_record *target,
 		  bool redo, const struct commit_wish *w, struct commit_result *res,
 		  struct err *e)
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
-	enum txn_state moving = redo ? TXN_COMMITTING : TXN_UNDOING;
 	struct undone *put_back;
 	struct operation o;
 	int r;
@@ -258,20 +275,12 @@ static int replay(struct home *h, struct txn *t, const struct op_record *target,
 		o.op.changes = res->changes = plan_count(o.plan);
 	if (r == 0) {
 		r = look_ahead(&o, redo, res, e);
-		if (r < 0 && strcmp(o.op.plan, target->plan) != 0)
+		if ((r < 0 || w->dry_run) && strcmp(o.op.plan, target->plan) != 0)
 			unlinkat(o.dir, o.op.plan, 0);
 	}
-	if (r == 0 && redo)
-		r = operate_sync_staged(&o, e);
-	if (r == 0)
-		r = journal_op_add(h->journal, &o.op, moving, JOURNAL_SYNC, e);
-	if (r == 0) {
-		t->rec.state = moving;
-		r = operate(h, t, &o, e);
-	}
-	if (r == 0)
-		res->op = o.op.id;
-	else if (e->kind == ERR_CONFLICT)
+	if (r == 0 && !w->dry_run)
+		r = carry_out(h, t, redo, &o, res, e);
+	if (r < 0 && e->kind == ERR_CONFLICT)
 		operate_conflict(t, &o, res, redo ? "redone" : "undone", e);
 	undone_free(put_back);
 	operate_close(&o);
@@ -291,7 +300,7 @@ int txn_undo(struct home *h, struct txn *t, int64_t op, const struct commit_wish
 		r = err_set(e, ERR_STATE, "operation %lld is undone already",
 			    (long long)target.id);
 	else if (target.kind == OP_ROLLBACK)
-		r = flip(h, t, &target, false, res, e);
+		r = flip(h, t, &target, false, w->dry_run, res, e);
 	else
 		r = replay(h, t, &target, false, w, res, e);
 	op_record_free(&target);
@@ -307,7 +316,7 @@ int txn_redo(struct home *h, struct txn *t, const struct commit_wish *w,
 	*res = (struct commit_result){ 0 };
 	if (txn_own(t, e) < 0 || find_op(h, t, 0, true, &target, e) < 0)
 		return -1;
-	r = target.kind == OP_ROLLBACK ? flip(h, t, &target, true, res, e)
+	r = target.kind == OP_ROLLBACK ? flip(h, t, &target, true, w->dry_run, res, e)
 				       : replay(h, t, &target, true, w, res, e);
 	op_record_free(&target);
 	return r;

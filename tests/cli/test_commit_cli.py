@@ -80,6 +80,29 @@ def test_commit(stet, pending):
     assert re.fullmatch(r"1   \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  commit  t1  +\d+ +first\\033\[2J", row)
 
 
+def test_undo_and_redo_may_be_tried(stet, pending):
+    stet("commit", cwd=pending).ok()
+    after = names(pending)
+    r = stet("undo", "--dry-run", cwd=pending).ok()
+    assert re.fullmatch(r"t1 would be undone: \d+ steps, no conflict\n", r.out)
+    r = stet("undo", "--dry-run", "t1", pending / "new", cwd=pending).ok()
+    assert re.fullmatch(r"t1 would be undone in part: \d+ steps?, no conflict\n", r.out)
+    o = stet("undo", "--dry-run", "--json", cwd=pending).ok().json()
+    assert set(o) == {"schema", "txn", "dry_run", "changes"} and o["dry_run"] is True
+    assert names(pending) == after and state(stet) == "committed"
+    write(pending / "new", "mine\n")
+    r = stet("undo", "--dry-run", cwd=pending).ok(3)
+    assert "new" in r.err and names(pending) == after
+    stet("undo", "--ours", pending / "new", cwd=pending).ok()
+    before = names(pending)
+    assert stet("redo", "--dry-run", cwd=pending).ok().out.startswith("t1 would be done again: ")
+    assert names(pending) == before and state(stet) == "pending"
+    stet("rollback", cwd=pending).ok()
+    assert stet("undo", "--dry-run", cwd=pending).ok().out.startswith("t1 would be undone: ")
+    assert state(stet) == "rolled back"
+    assert len(stet("log").ok().out.splitlines()) == 4
+
+
 def test_commit_as_json(stet, pending):
     o = stet("commit", "--json", "--dry-run", cwd=pending).ok().json()
     assert o["op"] is None and o["dry_run"] is True and o["txn"]["state"] == "pending"
@@ -383,7 +406,7 @@ def test_undo_and_redo(stet, pending, digest):
     assert digest(pending, exact=False) == after and state(stet) == "committed"
     assert ops(stet)[0] == ("redo", "t1", 1, False) and ops(stet)[2][3] is False
     o = stet("undo", "--json", "t1").ok().json()
-    assert set(o) == {"schema", "txn", "op", "of"}
+    assert set(o) == {"schema", "txn", "op", "of", "changes", "dry_run"}
     assert o["of"] == "commit" and o["op"] == 4 and o["txn"]["state"] == "pending"
     assert digest(pending, exact=False) == before
     assert "commit (undone)" in stet("log", "t1").ok().out

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits hold, without privilege; who passes one is stopped, and it is named."""
 import os
+import signal
 import time
 
 import pytest
-from stetlib import processes_with
+from stetlib import processes_with, wait_until
 
 FILL = "i=0; while :; do head -c 300000 /dev/zero > $1$i; i=$((i+1)); done"
 HOG = "x = []\nwhile True: x.append(bytearray(1 << 20))"
@@ -145,3 +146,28 @@ def test_nothing_of_ours_is_left(stet, work):
             mine = [d for d in os.listdir(top) if d.startswith("stet-")]
             alive = [d for d in mine if os.path.exists(f"/proc/{d.split('-')[1]}")]
             assert mine == alive
+
+
+def watcher_of(pid):
+    """The child that is in no PID namespace of its own."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+        children = f.read().split()
+    for child in children:
+        with open(f"/proc/{child}/status", encoding="utf-8") as f:
+            for line in f:
+                if line.startswith("NSpid:") and len(line.split()) == 2:
+                    return int(child)
+    return None
+
+
+def test_without_a_watcher_nothing_runs(stet, work):
+    mark = f"4{os.getpid()}2"
+    p = stet.popen("exec", "--json", "--disk", "1G", "--", "sh", "-c", f"echo x > x; sleep {mark}",
+                   cwd=work)
+    wait_until(lambda: processes_with(f"sleep\0{mark}"))
+    os.kill(wait_until(lambda: watcher_of(p.pid)), signal.SIGKILL)
+    out, _ = p.communicate(timeout=30)
+    assert p.returncode == 125 and b"who watched over the limits is gone" in out
+    assert not processes_with(f"sleep\0{mark}")
+    assert os.listdir(work) == []
+    assert [t["state"] for t in stet.transactions()] in (["rolled back"], ["pruned"], [])

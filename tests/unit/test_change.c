@@ -619,6 +619,26 @@ static void test_stop(void **state)
 	assert_int_equal(n, 2);
 }
 
+/* With `rough` a large file is not read if its mtime differs: changed, until somebody reads. */
+static void test_rough(void **state)
+{
+	struct fixture *f = *state;
+	static char text[(1 << 20) + 1];
+
+	memset(text, 'x', sizeof(text));
+	make_bytes(f->h, "large", text, sizeof(text));
+	make_bytes(f->u, "large", text, sizeof(text));
+	make_bytes(f->h, "small", text, sizeof(text) - 1);
+	make_bytes(f->u, "small", text, sizeof(text) - 1);
+	make_bytes(f->h, "still", text, sizeof(text));
+	make_bytes(f->u, "still", text, sizeof(text));
+	set_mtime(f->u, "large", 5);
+	set_mtime(f->u, "small", 5);
+	check_walk(f, "Mlarge:t Msmall:t");
+	f->layer.rough = true;
+	check_walk(f, "Mlarge:ct Msmall:t");
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -636,6 +656,7 @@ int main(void)
 		T(test_names),
 		T(test_content),
 		T(test_sparse),
+		T(test_rough),
 		T(test_hard_links_and_whiteout_links),
 		T(test_links_are_not_followed),
 		T(test_unreadable),
