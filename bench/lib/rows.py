@@ -318,7 +318,7 @@ class StartUp:
             try:
                 return b.time(v.start_up(tree), tree)
             finally:
-                v.finish(tree)
+                v.finish_start_up(tree)
 
         return rounds(b.variants, b.reps(60), Samples(), once, b.order)
 

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -190,22 +191,40 @@ static void lock_in(const struct init *in, int sock)
 		give_up(sock, "cannot keep out of the host's sockets and processes", r);
 }
 
-/* A directory in PATH that may not be searched is no reason to say "not executable". */
-static bool is_there(const char *name)
+/*
+ * The first @name in PATH that @mode allows, or NULL. Looked up by hand, since an exec that
+ * fails for want of a file is a question to the gate, for every directory in PATH.
+ */
+static char *find_command(const char *name, int mode)
 {
 	const char *p = getenv("PATH");
+	struct stat st;
 
-	if (strchr(name, '/'))
-		return true;
-	while (p && *p) {
+	while (p && *p && !strchr(name, '/')) {
 		size_t n = strcspn(p, ":");
-		AUTO_FREE char *path = xasprintf("%.*s/%s", (int)n, p, name);
+		AUTO_FREE char *path = xasprintf("%.*s/%s", n ? (int)n : 1, n ? p : ".",
+						 name);
 
-		if (access(path, F_OK) == 0)
-			return true;
+		if (access(path, mode) == 0 && stat(path, &st) == 0 &&
+		    S_ISREG(st.st_mode))
+			return TAKE_PTR(path);
 		p += n + (p[n] == ':');
 	}
-	return false;
+	return NULL;
+}
+
+/* Returns why it could not. */
+static int execute(char *const *argv)
+{
+	AUTO_FREE char *path = find_command(argv[0], X_OK);
+	AUTO_FREE char *any = NULL;
+
+	execvp(path ? path : argv[0], argv);
+	if (path || errno != EACCES || strchr(argv[0], '/'))
+		return errno;
+	/* A directory in PATH that may not be searched is no reason to say "not executable". */
+	any = find_command(argv[0], F_OK);
+	return any ? EACCES : ENOENT;
 }
 
 _Noreturn static void command_main(const struct init *in, int sock)
@@ -230,8 +249,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	name_txn(spec->envp, await_go(sock));
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
-	execvp(spec->argv[0], spec->argv);
-	err = errno == EACCES && !is_there(spec->argv[0]) ? ENOENT : errno;
+	err = execute(spec->argv);
 	ctl_send_value(sock, CTL_EXEC_FAILED, err, 0);
 	_exit(err == ENOENT ? 127 : 126);
 }
