@@ -197,7 +197,7 @@ def test_completion_knows_every_option(stet, shell):
 
 
 TXN = {"id", "name", "state", "workspace", "command", "begin", "end", "exit", "reason",
-       "not_undoable"}
+       "not_undoable", "policy"}
 CHANGE = {"kind", "path", "what", "implied", "before", "after"}
 TOTALS = {"added", "changed", "deleted", "bytes"}
 

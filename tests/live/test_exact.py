@@ -165,7 +165,7 @@ def test_status_after_rollback_and_prune(stet, work, digest):
     stet.settle()
     left = [os.path.join(d, f) for d, _, fs in os.walk(stet.state) for f in fs]
     # The journal, and the note of when history was last trimmed.
-    assert not [f for f in left if not re.match("journal|trimmed$", os.path.basename(f))], left
+    assert not [f for f in left if not re.match("journal|audit|trimmed$", os.path.basename(f))], left
     assert differences(before, digest(work)) == []
 
 
