@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * What a run may use, all of its processes together; 0 means any amount. Enforced without
@@ -79,6 +80,12 @@ struct watch_dirs {
 };
 struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 			const struct watch_dirs *dirs);
+
+/* Whom it kills when a limit is passed: PID 1 of the sandbox, a child of the caller's. */
+void watch_victim(struct watch *w, pid_t pid);
+
+/* Must it be there from the first moment? As root nothing else stops a fork bomb. */
+bool watch_urgent(const struct watch *w);
 
 /* Starts it; @root is the sandbox's root directory, or -1. 0 or -errno. */
 int watch_start(struct watch *w, int root);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +96,8 @@ struct watch {
 	const struct run_limits *l;
 	const struct cgroup *g;
 	const struct watch_dirs *dirs;
-	int sock; /* to the watcher; -1: it does not run */
+	int sock;     /* to the watcher; -1: it does not run */
+	pid_t victim; /* PID 1; not reaped while we run, so the number is its own */
 	pid_t pid;
 };
 
@@ -222,9 +224,13 @@ static bool look_at_disk(struct looker *k, struct limit_hit *hit)
 	return judge_disk(k->w->l, &k->disk, hit);
 }
 
+/* The kill comes from here: in a fork bomb our caller may wait long for its turn. */
 _Noreturn static void tell(const struct looker *k, const struct limit_hit *hit)
 {
+	/* In this order: that it is gone must not be seen before why. */
 	send(k->sock, hit, sizeof(*hit), MSG_NOSIGNAL);
+	if (hit->what && k->w->victim > 0)
+		kill(k->w->victim, SIGKILL);
 	_exit(0);
 }
 
@@ -292,6 +298,10 @@ _Noreturn static void watch_main(const struct watch *w, int sock, int root)
 	int64_t began;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Before all that it watches, where that is ours to decide. */
+	if (sched_setscheduler(0, SCHED_RR,
+			       &(struct sched_param){ .sched_priority = 1 }) < 0)
+		setpriority(PRIO_PROCESS, 0, -20);
 	close_others(keep, ARRAY_SIZE(keep));
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
@@ -340,6 +350,17 @@ int watch_start(struct watch *w, int root)
 	close(fds[1]);
 	w->sock = fds[0];
 	return 0;
+}
+
+void watch_victim(struct watch *w, pid_t pid)
+{
+	if (w)
+		w->victim = pid;
+}
+
+bool watch_urgent(const struct watch *w)
+{
+	return w->l->pids && geteuid() == 0 && !(w->g->path && w->g->pids);
 }
 
 int watch_fd(const struct watch *w)

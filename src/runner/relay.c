@@ -231,7 +231,7 @@ static void on_started(struct loop *l, const struct ctl_msg *m, int *root)
 	l->end->started = true;
 	if (l->r->wish.watch && l->root < 0) {
 		l->root = TAKE_FD(*root);
-		l->watch_at = now_ms() + WATCH_MS;
+		l->watch_at = now_ms() + (watch_urgent(l->r->wish.watch) ? 0 : WATCH_MS);
 	}
 	l->end->setup_us = m->value;
 	if (l->timeout_ms > 0)

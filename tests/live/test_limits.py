@@ -82,6 +82,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_who_passes_a_limit_is_stopped(stet, work, name):
     opts, argv, limit, allowed = CASES[name]
+    if name == "fork bomb" and os.geteuid() == 0:
+        # Without a kernel limit (a cgroup) it is a race with the machine's own life.
+        argv = ["sh", "-c", "for i in $(seq 150); do sleep 60 & done; wait"]
     begin = time.monotonic()
     r = stet("exec", "--json", "--output", "100", "--timeout", "50s", *opts, "--", *argv,
              cwd=work).ok(137).json()
