@@ -2,6 +2,7 @@
 #include "gate/gate.h"
 
 #include <errno.h>
+#include <linux/audit.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -368,6 +369,22 @@ static void settle(struct gate *g, struct pending *p)
 	}
 }
 
+/* A program for another ABI, whose calls our filter does not know. */
+static bool is_foreign(pid_t pid)
+{
+#if defined(__x86_64__)
+	const uint32_t native = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+	const uint32_t native = AUDIT_ARCH_AARCH64;
+#else
+	const uint32_t native = 0;
+#endif
+	struct __ptrace_syscall_info info = { .arch = native };
+
+	ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info);
+	return native && info.arch != native;
+}
+
 static void verify(struct gate *g, struct pending *p)
 {
 	struct image now;
@@ -381,6 +398,8 @@ static void verify(struct gate *g, struct pending *p)
 		put_down(g, p);
 		return;
 	}
+	if (is_foreign(p->pid))
+		now.flags |= EXE_FOREIGN;
 	same = image_same(&p->image, &now);
 	image_free(&p->image);
 	p->image = now;

@@ -48,8 +48,8 @@ pid_t image_tracer(pid_t tid);
 pid_t image_parent(pid_t pid);
 
 /*
- * known.c: the program in the usual directories that the open (O_PATH) file @fd is a
- * copy of, or NULL. Remembered for each file.
+ * known.c: the name of the program in the usual directories that the open (O_PATH) file
+ * @fd is a copy of, or NULL. Remembered for each file.
  */
 const char *known_program(int fd, const struct stat *st);
 

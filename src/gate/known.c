@@ -103,7 +103,7 @@ static const char *find_copy(int fd, const struct stat *st)
 		if (in < 0)
 			return NULL;
 		if (other >= 0 && same_content(in, other))
-			return programs[i].path;
+			return strrchr(programs[i].path, '/') + 1;
 	}
 	return NULL;
 }

@@ -41,8 +41,13 @@ static const struct {
 	  "cannot be closed",
 	  NEWER("4.14, with CONFIG_SECCOMP_FILTER=y,") },
 	{ "seccomp:notify", "seccomp user notification", probe_notify, DOCTOR_FAIL,
-	  "directories of the host tree cannot be renamed inside (git mv, npm)",
+	  "commands cannot be judged; directories of the host tree cannot be renamed "
+	  "inside (git mv, npm)",
 	  NEWER("5.5") },
+	{ "ptrace", "looking at programs", probe_trace, DOCTOR_FAIL,
+	  "what runs cannot be compared with what was judged: nothing runs, unless with "
+	  "--no-policy",
+	  "allow ptrace of one's own children: sysctl kernel.yama.ptrace_scope=1" },
 	{ "seccomp:killable", "killable notifications", probe_notify_killable,
 	  DOCTOR_WARN,
 	  "a signal at the wrong moment can make a supervised call happen twice",

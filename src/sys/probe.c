@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -429,6 +430,28 @@ static int do_sync_wake(void *arg)
 int probe_notify_sync_wake(void)
 {
 	return probe_in_child(do_sync_wake, NULL);
+}
+
+static int do_trace(void *arg)
+{
+	pid_t pid = fork();
+	int r;
+
+	(void)arg;
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		for (;;)
+			pause();
+	r = ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) < 0 ? -errno : 0;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return r;
+}
+
+int probe_trace(void)
+{
+	return probe_in_child(do_trace, NULL);
 }
 
 int probe_landlock(void)

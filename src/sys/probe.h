@@ -50,6 +50,8 @@ int probe_notify(void);
 int probe_notify_killable(void);
 int probe_notify_addfd(void);
 int probe_notify_sync_wake(void);
+int probe_trace(void); /* PTRACE_SEIZE of a child */
+int probe_trace(void); /* PTRACE_SEIZE of a child */
 
 /* ABI version (1 or more), -ENOSYS or -EOPNOTSUPP. */
 int probe_landlock(void);

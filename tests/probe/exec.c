@@ -3,7 +3,6 @@
  * Ways to execute a program. The argument is FILE,WORD: each way executes touch(1), a copy
  * or an alias of it, with these two operands. FILE is there afterwards if it ran.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -336,7 +336,7 @@ static int try_errors(const char *arg)
 		{ "/usr/bin/touch/x", ENOTDIR },
 		{ "/usr/bin/touch/", ENOTDIR },
 		{ "/usr/bin", EACCES },
-		{ "/etc/passwd", EACCES },
+		{ "plain", EACCES },
 		{ "loop", ELOOP },
 		{ "dangling", ENOENT },
 		{ "script", ENOEXEC },
@@ -348,6 +348,7 @@ static int try_errors(const char *arg)
 	int n = 0;
 
 	parse(arg);
+	close(open("plain", O_WRONLY | O_CREAT, 0644));
 	symlink("loop", "loop");
 	symlink("nothing-there", "dangling");
 	close(open("script", O_WRONLY | O_CREAT, 0755));
@@ -438,6 +439,53 @@ static int try_stop_after_failure(const char *arg)
 	return 0;
 }
 
+/* Already traced by us when it executes: nobody else can look at it. */
+static int try_traced(const char *arg)
+{
+	int status;
+	pid_t pid;
+
+	parse(arg);
+	pid = fork();
+	if (pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		execv(TOUCH, args);
+		_exit(errno);
+	}
+	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		int sig = WSTOPSIG(status);
+
+		ptrace(PTRACE_CONT, pid, 0,
+		       (long)(sig == SIGTRAP || sig == SIGSTOP ? 0 : sig));
+	}
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+}
+
+/* Its standard error is a pipe that is full and that nobody reads. */
+static int try_full_pipe(const char *arg)
+{
+	static char page[4096];
+	int fds[2], flags;
+	pid_t pid;
+
+	parse(arg);
+	if (pipe(fds) < 0)
+		return -errno;
+	flags = fcntl(fds[1], F_GETFL);
+	fcntl(fds[1], F_SETFL, flags | O_NONBLOCK);
+	while (write(fds[1], page, sizeof(page)) > 0)
+		;
+	fcntl(fds[1], F_SETFL, flags);
+	pid = fork();
+	if (pid == 0) {
+		dup2(fds[1], 2);
+		execv(TOUCH, args);
+		_exit(errno);
+	}
+	return wait_for(pid);
+}
+
 #ifdef __x86_64__
 static int try_int80(const char *arg)
 {
@@ -503,6 +551,8 @@ const struct probe probes_exec[] = {
 	{ "exec-bad-pointers", try_bad_pointers },
 	{ "exec-after-failure", try_after_failure },
 	{ "exec-stop-after-failure", try_stop_after_failure },
+	{ "exec-traced", try_traced },
+	{ "exec-full-pipe", try_full_pipe },
 	{ "exec-int80", try_int80 },
 	{ "exec-x32", try_x32 },
 	{ NULL, NULL },

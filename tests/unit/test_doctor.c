@@ -105,7 +105,7 @@ static void this_machine_can_run_it(void **state)
 	static const char *const needed[] = {
 		"kernel",	"userns",	  "userns:nested", "ns:mount",
 		"ns:pid",	"proc",		  "mount:setattr", "mount:open_tree",
-		"mount:fsopen", "seccomp:notify", "overlay"
+		"mount:fsopen", "seccomp:notify", "ptrace",	   "overlay"
 	};
 	const struct doctor_check *c;
 	struct doctor_report r;

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the gate reads of a caller, here ourselves, and what its halves tell each other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "gate/image.h"
+#include "gate/wire.h"
+
+#define LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static uint64_t at(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+/* Two pages, the second of which is not there. */
+static char *edge(void)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	munmap(p + 4096, 4096);
+	return p + 4096;
+}
+
+static void strings(void **state)
+{
+	char out[64], *end = edge();
+
+	(void)state;
+	assert_int_equal(peek_string(getpid(), at("word"), out, sizeof(out)), 4);
+	assert_string_equal(out, "word");
+	assert_int_equal(peek_string(getpid(), at("word"), out, 4), -ENAMETOOLONG);
+	memcpy(end - 5, "last", 5);
+	assert_int_equal(peek_string(getpid(), at(end - 5), out, sizeof(out)), 4);
+	memcpy(end - 5, "lasts", 5);
+	assert_int_equal(peek_string(getpid(), at(end - 5), out, sizeof(out)), -EFAULT);
+	assert_int_equal(peek_string(getpid(), 8, out, sizeof(out)), -EFAULT);
+}
+
+static void arguments(void **state)
+{
+	enum { MANY = 5000 };
+	const char **many = calloc(MANY + 1, sizeof(*many));
+	char *text, *big = malloc(PEEK_ARG_MAX + 1), *end = edge();
+	const char *few[] = { "a", "", "long", NULL };
+	size_t len, n;
+
+	(void)state;
+	text = peek_args(getpid(), at(few), &len, &n);
+	assert_int_equal(n, 3);
+	assert_int_equal(len, 8);
+	assert_memory_equal(text, "a\0\0long", 8);
+	free(text);
+	text = peek_args(getpid(), 0, &len, &n); /* the kernel makes one of none */
+	assert_int_equal(n, 1);
+	assert_int_equal(len, 1);
+	free(text);
+	for (size_t i = 0; i < MANY; i++)
+		many[i] = "xy";
+	text = peek_args(getpid(), at(many), &len, &n);
+	assert_int_equal(n, MANY);
+	assert_int_equal(len, MANY * 3);
+	free(text);
+	memset(big, 'b', PEEK_ARG_MAX + 1);
+	big[PEEK_ARG_MAX - 1] = '\0';
+	few[1] = big;
+	text = peek_args(getpid(), at(few), &len, &n);
+	assert_int_equal(len, 2 + PEEK_ARG_MAX + 5);
+	free(text);
+	big[PEEK_ARG_MAX - 1] = 'b';
+	big[PEEK_ARG_MAX] = '\0';
+	assert_null(peek_args(getpid(), at(few), &len, &n));
+	assert_int_equal(errno, E2BIG);
+	big[100000] = '\0';
+	for (size_t i = 0; i < MANY; i++)
+		many[i] = big;
+	assert_null(peek_args(getpid(), at(many), &len, &n));
+	assert_int_equal(errno, E2BIG);
+	few[1] = (const char *)8;
+	assert_null(peek_args(getpid(), at(few), &len, &n));
+	assert_int_equal(errno, EFAULT);
+	/* A vector that runs into nothing. */
+	memcpy(end - 8, &many[0], 8);
+	assert_null(peek_args(getpid(), at(end - 8), &len, &n));
+	assert_int_equal(errno, EFAULT);
+	free(many);
+	free(big);
+}
+
+static int asked(const char *path, int dir, unsigned flags, struct image *i)
+{
+	static const char *argv[] = { "name", "one", NULL };
+	const struct image_place place = { .since = { INT64_MAX, 0 },
+					   .root = geteuid() == 0 };
+	struct seccomp_notif req = { .pid = (uint32_t)getpid() };
+
+	req.data.nr = SYS_execveat;
+	req.data.args[0] = (uint64_t)dir;
+	req.data.args[1] = at(path);
+	req.data.args[2] = at(argv);
+	req.data.args[4] = flags;
+	return image_asked(&place, &req, i);
+}
+
+static void programs(void **state)
+{
+	char dir[] = "/tmp/stet-gate-XXXXXX", where[4096], self[4096] = "";
+	int here, fd;
+	struct image i;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	here = open(dir, O_PATH | O_DIRECTORY);
+	assert_non_null(realpath("/proc/self/exe", self));
+	fd = openat(here, "prog", O_RDWR | O_CREAT, 0755);
+	assert_int_equal(symlinkat("prog", here, "link"), 0);
+	assert_int_equal(symlinkat("nowhere", here, "dangling"), 0);
+	snprintf(where, sizeof(where), "%s/prog", dir);
+
+	assert_int_equal(asked("link", here, 0, &i), 0);
+	assert_string_equal(i.exe, where);
+	assert_int_equal(i.argc, 2);
+	assert_memory_equal(i.args, "name\0one", 9);
+	assert_int_equal(i.flags, 0);
+	image_free(&i);
+	assert_int_equal(asked(where, AT_FDCWD, 0, &i), 0);
+	assert_string_equal(i.exe, where);
+	image_free(&i);
+	assert_int_equal(asked("", fd, AT_EMPTY_PATH, &i), 0);
+	assert_string_equal(i.exe, where);
+	image_free(&i);
+	assert_int_equal(asked("/proc/self/exe", AT_FDCWD, 0, &i), 0);
+	assert_string_equal(i.exe, self);
+	image_free(&i);
+
+	/* Certain failures, and those that are the kernel's to find. */
+	assert_int_equal(asked("", here, 0, &i), -ENOENT);
+	assert_int_equal(asked("none", here, 0, &i), -ENOENT);
+	assert_int_equal(asked("none/such", here, 0, &i), -ENOENT);
+	assert_int_equal(asked("/usr/bin/no-such-program", here, 0, &i), -ENOENT);
+	assert_int_equal(asked((const char *)8, here, 0, &i), -EFAULT);
+	static const char *const open_questions[] = { "dangling", "prog/x", ".",
+						      "/proc/self/fd/900" };
+	for (size_t k = 0; k < LEN(open_questions); k++) {
+		assert_int_equal(asked(open_questions[k], here, 0, &i), 0);
+		assert_null(i.exe);
+		assert_int_equal(i.flags, EXE_UNKNOWN);
+		image_free(&i);
+	}
+
+	/* Without a name, and in memory. */
+	assert_int_equal(unlinkat(here, "prog", 0), 0);
+	assert_int_equal(asked("", fd, AT_EMPTY_PATH, &i), 0);
+	assert_string_equal(i.exe, where);
+	assert_int_equal(i.flags, EXE_DELETED);
+	image_free(&i);
+	close(fd);
+	fd = memfd_create("x", 0);
+	assert_int_equal(asked("", fd, AT_EMPTY_PATH, &i), 0);
+	assert_int_equal(i.flags, EXE_DELETED | EXE_MEMFD);
+	image_free(&i);
+	close(fd);
+	unlinkat(here, "link", 0);
+	unlinkat(here, "dangling", 0);
+	close(here);
+	rmdir(dir);
+}
+
+static void loaders(void **state)
+{
+	static const char *const yes[] = { "/lib64/ld-linux-x86-64.so.2", "ld-2.36.so",
+					   "/lib/ld-musl-x86_64.so.1", "ld.so",
+					   "/lib/ld-linux-aarch64.so.1" };
+	static const char *const no[] = { "/usr/bin/ld", "ld.bfd", "/usr/bin/ldd",
+					  "ld-linux", "/ld.so/x" };
+
+	(void)state;
+	for (size_t i = 0; i < LEN(yes); i++)
+		assert_true(known_loader(yes[i]));
+	for (size_t i = 0; i < LEN(no); i++)
+		assert_false(known_loader(no[i]));
+}
+
+static void packets(void **state)
+{
+	char exe[] = "/bin/x", args[] = "x\0yy";
+	struct image i = { .exe = exe, .args = args, .args_len = 5, .argc = 2 };
+	const struct verdict v = { .kind = VERDICT_ASK, .rule = "r", .hint = "h" };
+	struct wire_head h = { .kind = WIRE_ASK, .pid = 7, .ppid = 6, .seq = 5 };
+	AUTO_BUF struct buf b = BUF_INIT;
+	struct wire_exec x;
+
+	(void)state;
+	wire_pack(&b, &h, &i, &v);
+	assert_int_equal(wire_unpack(b.data, b.len, &x), 0);
+	assert_string_equal(x.facts.exe, "/bin/x");
+	assert_null(x.facts.cwd);
+	assert_int_equal(x.facts.argc, 2);
+	assert_string_equal(x.facts.argv[1], "yy");
+	assert_string_equal(x.verdict.rule, "r");
+	assert_null(x.verdict.why);
+	assert_string_equal(x.verdict.hint, "h");
+	assert_int_equal(x.head.seq, 5);
+	free(x.argv);
+	/* Every shorter one is noticed. */
+	for (size_t n = 0; n < b.len; n++) {
+		int r = wire_unpack(b.data, n, &x);
+
+		free(x.argv);
+		assert_int_equal(r, -EPROTO);
+	}
+}
+
+/* A command that is too long is cut between two arguments, and counted whole. */
+static void long_packets(void **state)
+{
+	enum { N = 1000, EACH = 100 };
+	char *args = malloc(N * EACH);
+	struct image i = { .args = args, .args_len = N * EACH, .argc = N };
+	const struct verdict v = { .kind = VERDICT_ALLOW };
+	struct wire_head h = { .kind = WIRE_TELL };
+	AUTO_BUF struct buf b = BUF_INIT;
+	struct wire_exec x;
+
+	(void)state;
+	memset(args, 'a', N * EACH);
+	for (size_t k = 1; k <= N; k++)
+		args[k * EACH - 1] = '\0';
+	wire_pack(&b, &h, &i, &v);
+	assert_true(b.len <= WIRE_MAX);
+	assert_int_equal(wire_unpack(b.data, b.len, &x), 0);
+	assert_int_equal(x.head.argc, N);
+	assert_int_equal(x.facts.argc, WIRE_ARGS_MAX / EACH);
+	assert_int_equal(strlen(x.facts.argv[x.facts.argc - 1]), EACH - 1);
+	free(x.argv);
+	free(args);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings),  cmocka_unit_test(arguments),
+		cmocka_unit_test(programs), cmocka_unit_test(loaders),
+		cmocka_unit_test(packets),  cmocka_unit_test(long_packets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
