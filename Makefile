@@ -10,6 +10,7 @@
 #                              sample, or all of them with STET_TORTURE=full
 #   make powercut              a logged disk, cut off at many points (root)
 #   make fidelity              every pair of objects through commit, undo, redo
+#   make model                 checkpoints against plain copies, thousands of random steps
 #   make install PREFIX=/usr/local DESTDIR=
 #   make bench                 the benchmarks; writes bench/RESULTS.md
 #   make fmt                   clang-format on all sources
@@ -39,7 +40,7 @@ test:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run"
 
-torture powercut fidelity:
+torture powercut fidelity model:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
 
@@ -58,4 +59,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test torture powercut fidelity install bench fmt clean
+.PHONY: all run test torture powercut fidelity model install bench fmt clean

@@ -39,6 +39,7 @@ enum change_what {
 struct change_layer {
 	const char *host;  /* the tree as the host has it: "/home/u" */
 	const char *upper; /* the upper directory that lies over it */
+	const char *base;  /* a directory to be read instead of @host; NULL: none */
 	/*
 	 * Ids that the sandbox could not keep (one-uid map): an object whose owner in
 	 * the upper is @uid, or whose group is @gid, while the host's has another is not

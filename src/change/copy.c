@@ -35,12 +35,12 @@ static int copy_range(int in, int out, off_t from, off_t to)
 	return 0;
 }
 
-static int copy_content(int in, int out, off_t size)
+int copy_data(int in, int out, off_t size, bool share)
 {
 	off_t data = 0, hole;
 	int r = 0;
 
-	if (ioctl(out, FICLONE, in) == 0)
+	if (share && ioctl(out, FICLONE, in) == 0)
 		return 0;
 	if (ftruncate(out, size) < 0)
 		return -errno;
@@ -68,7 +68,7 @@ static int copy_file(int fromdir, const char *from, int todir, const char *to, o
 		return in;
 	out = openat(todir, to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		     0600);
-	return out < 0 ? -errno : copy_content(in, out, size);
+	return out < 0 ? -errno : copy_data(in, out, size, true);
 }
 
 static int copy_link(int fromdir, const char *from, int todir, const char *to)
@@ -104,6 +104,14 @@ static int copy_dir(int fromdir, const char *from, int todir, const char *to,
 		r = copy_object(in, names.v[i], out, names.v[i], objects);
 	fs_names_free(&names);
 	return r;
+}
+
+int copy_attrs(int fromdir, const char *from, int todir, const char *to)
+{
+	AUTO_BUF struct buf attrs = BUF_INIT;
+	int r = meta_pack(fromdir, from, &attrs);
+
+	return r == 0 ? meta_unpack(todir, to, buf_str(&attrs), attrs.len) : r;
 }
 
 int copy_object(int fromdir, const char *from, int todir, const char *to,

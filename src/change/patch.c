@@ -163,8 +163,10 @@ static int read_file(int fd, struct side *s)
 
 static int open_parent(const struct side *s, const char **base)
 {
-	AUTO_CLOSE int root = open(s->host ? s->layer->host : s->layer->upper,
-				   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const char *top = !s->host	   ? s->layer->upper
+			  : s->layer->base ? s->layer->base
+					   : s->layer->host;
+	AUTO_CLOSE int root = open(top, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	return root < 0 ? -errno : fs_open_parent(root, s->rel, base);
 }

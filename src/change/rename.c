@@ -46,7 +46,8 @@ static void roots_free(struct roots *r)
 static int root_of(struct roots *r, size_t layer, bool host)
 {
 	size_t slot = layer * 2 + host;
-	const char *path = host ? r->layers[layer].host : r->layers[layer].upper;
+	const struct change_layer *l = &r->layers[layer];
+	const char *path = !host ? l->upper : l->base ? l->base : l->host;
 
 	while (r->n <= slot) {
 		r->fds = xrealloc(r->fds, (r->n + 1) * sizeof(*r->fds));

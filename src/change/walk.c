@@ -529,7 +529,7 @@ static int push_root(struct walk *w, bool matched, struct err *e)
 	w->up_root = open_dir(AT_FDCWD, l->upper, O_PATH);
 	if (w->up_root < 0)
 		return walk_error(e, w->up_root, l->upper);
-	w->host_root = open_dir(AT_FDCWD, l->host, O_PATH);
+	w->host_root = open_dir(AT_FDCWD, l->base ? l->base : l->host, O_PATH);
 	if (w->host_root < 0 && w->host_root != -ENOENT)
 		return walk_error(e, w->host_root, l->host);
 	if (fstat(w->up_root, &root.up) < 0)

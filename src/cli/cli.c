@@ -37,6 +37,10 @@ static const struct front {
 	{ &verb_redo, print_redo, explain_redo },
 	{ &verb_log, print_log, NULL },
 	{ &verb_audit, print_audit, NULL },
+	{ &verb_checkpoint, print_checkpoint, NULL },
+	{ &verb_show, print_show, NULL },
+	{ &verb_restore, print_restore, NULL },
+	{ &verb_fork, print_fork, NULL },
 	{ &verb_forget, print_forget, NULL },
 	{ &verb_prune, print_prune, NULL },
 	{ &verb_check, print_check, NULL },
@@ -139,7 +143,8 @@ static int print_text(struct cli *c, const struct verb *v, const void *req,
 	c->tty = isatty(fileno(c->out));
 	c->color = v->flags & (VERB_COLOR | VERB_RUNS) &&
 		   term_wants_color(&c->ctx, common->color, fileno(c->out));
-	if (v == &verb_diff && !((const struct diff_req *)req)->no_pager) {
+	if ((v == &verb_diff || v == &verb_show) &&
+	    !((const struct diff_req *)req)->no_pager) {
 		pager_open(&c->ctx, &pager);
 		c->out = pager.out;
 	}

@@ -37,7 +37,12 @@ typedef int cli_print(struct cli *c, const void *req, const void *res, struct er
 cli_print print_run, print_exec, print_explore, print_status, print_list, print_diff,
 	print_commit, print_rollback, print_undo, print_redo, print_log, print_audit,
 	print_forget, print_prune, print_check, print_recover, print_doctor,
-	print_version, print_help, print_completion;
+	print_version, print_help, print_completion, print_checkpoint, print_show,
+	print_restore, print_fork;
+
+/* The checkpoints of a transaction, for stet log. */
+struct log_res;
+int print_timeline(struct cli *c, const struct log_res *res);
 
 /*
  * Explains the failure @e, reported already but for its hint, to a person. Returns the

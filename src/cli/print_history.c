@@ -12,7 +12,7 @@
 
 enum { COLUMNS = 6 };
 
-static void local_time(struct buf *b, int64_t ns)
+void show_time(struct buf *b, int64_t ns)
 {
 	time_t sec = (time_t)(ns / 1000000000);
 	char text[64];
@@ -26,7 +26,7 @@ static void local_time(struct buf *b, int64_t ns)
 static void cells(const struct op_record *r, struct buf *cell)
 {
 	buf_addf(&cell[0], "%lld", (long long)r->id);
-	local_time(&cell[1], r->done_ns ? r->done_ns : r->begun_ns);
+	show_time(&cell[1], r->done_ns ? r->done_ns : r->begun_ns);
 	buf_adds(&cell[2], op_kind_name(r->kind));
 	if (r->target)
 		buf_addf(&cell[2], " of %lld", (long long)r->target);
@@ -55,6 +55,8 @@ int print_log(struct cli *c, const void *req, const void *result, struct err *e)
 
 	(void)req;
 	(void)e;
+	if (res->timeline)
+		return print_timeline(c, res);
 	if (!res->n) {
 		fputs("No operations.\n", c->out);
 		return 0;

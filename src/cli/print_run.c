@@ -170,7 +170,10 @@ int print_explore(struct cli *c, const void *req, const void *result, struct err
 	long long id = res->rec.id;
 
 	(void)e;
-	if (!((const struct explore_req *)req)->quiet)
+	if (!((const struct explore_req *)req)->quiet && res->was_copy)
+		fprintf(c->out, "stet: left the copy of t%lld; nothing of it is kept\n",
+			id);
+	else if (!((const struct explore_req *)req)->quiet)
 		fprintf(c->out,
 			"stet: left t%lld, still pending    look: stet diff t%lld    keep: stet "
 			"commit t%lld    throw away: stet rollback t%lld\n",

@@ -282,7 +282,18 @@ int print_rollback(struct cli *c, const void *req, const void *result, struct er
 	(void)req;
 	(void)e;
 	buf_addf(&b, "t%lld ", (long long)res->rec.id);
-	if (res->dry_run) {
+	if (res->to >= 0 && !res->dry_run && !res->gone.after) {
+		buf_addf(&b, "is what it was at checkpoint %lld already\n",
+			 (long long)res->to);
+	} else if (res->to >= 0) {
+		buf_addf(&b, "%s back to checkpoint %lld: ",
+			 res->dry_run ? "would go" : "went", (long long)res->to);
+		show_totals(&b, &res->totals);
+		if (!res->dry_run)
+			buf_addf(&b, "; take it back: stet rollback t%lld --to %lld",
+				 (long long)res->rec.id, (long long)res->gone.before);
+		buf_addc(&b, '\n');
+	} else if (res->dry_run) {
 		buf_adds(&b, "would be rolled back: ");
 		show_totals(&b, &res->totals);
 		buf_addc(&b, '\n');

@@ -38,6 +38,7 @@ struct pending {
 	uint64_t id, seq;
 	enum state state;
 	bool traced, unverified;
+	bool call; /* started by the command itself */
 	int64_t look_at;
 	int look_ms;
 	struct image image;
@@ -51,6 +52,7 @@ struct gate {
 	uint64_t seq;
 	struct buf unsent; /* one packet that did not go at once */
 	bool killed;
+	pid_t command; /* who asked first: nothing else can have been there */
 };
 
 static int64_t now_ms(void)
@@ -154,12 +156,14 @@ static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 
 /* --- verdicts --- */
 
-static void judge(const struct gate *g, const struct image *i, struct verdict *v)
+static void judge(const struct gate *g, struct pending *p)
 {
 	AUTO_FREE const char **argv = NULL;
+	struct verdict *v = &p->verdict;
 	struct exec_facts f;
 
-	image_facts(i, &f, &argv);
+	image_facts(&p->image, &f, &argv);
+	f.flags |= p->call ? EXE_CALL : 0;
 	f.workspace = g->s.workspace;
 	f.home = g->s.home;
 	*v = (struct verdict){ .kind = VERDICT_ALLOW };
@@ -238,7 +242,7 @@ static void go_unverified(struct gate *g, struct pending *p)
 	p->unverified = true;
 	p->traced = false;
 	p->image.flags |= EXE_TRACED;
-	judge(g, &p->image, &p->verdict);
+	judge(g, p);
 	if (p->verdict.kind == VERDICT_ASK && consent)
 		p->verdict.kind = VERDICT_ALLOW;
 	if (p->verdict.kind >= VERDICT_DENY ||
@@ -317,6 +321,9 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 		g->all = p;
 	}
 	p->tid = p->pid = (pid_t)req->pid;
+	if (!g->command)
+		g->command = p->pid;
+	p->call = p->pid != g->command && image_parent(p->pid) == g->command;
 	p->id = req->id;
 	p->verdict = (struct verdict){ .kind = VERDICT_ALLOW };
 	p->unverified = false;
@@ -340,7 +347,7 @@ void gate_request(struct gate *g)
 	}
 	/* What the kernel alone can find is judged when it has. */
 	if (p->image.exe)
-		judge(g, &p->image, &p->verdict);
+		judge(g, p);
 	if (p->verdict.kind >= VERDICT_DENY ||
 	    (p->verdict.kind == VERDICT_ASK && !g->s.calls->ask))
 		deny(g, p);
@@ -404,7 +411,7 @@ static void verify(struct gate *g, struct pending *p)
 	image_free(&p->image);
 	p->image = now;
 	if (!same)
-		judge(g, &p->image, &p->verdict);
+		judge(g, p);
 	else if (p->verdict.kind == VERDICT_ASK)
 		p->verdict.kind = VERDICT_ALLOW; /* a person has said yes to just this */
 	settle(g, p);

@@ -82,6 +82,19 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_OP_GET] = "SELECT " OP_COLUMNS "WHERE id = ?1",
 	[SQL_OP_BEFORE] = "SELECT " OP_COLUMNS "WHERE id < ?1 AND (?2 = 0 OR txn = ?2) "
 			  "ORDER BY id DESC LIMIT ?3",
+	[SQL_CKPT_ADD] =
+		"INSERT INTO checkpoint(txn, seq, time_ns, cause, target, named, "
+		"command, note, added, modified, deleted, bytes) "
+		"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+	[SQL_CKPT_DROP] = "DELETE FROM checkpoint WHERE txn = ?1 AND seq = ?2",
+	[SQL_CKPT_OF] =
+		"SELECT seq, time_ns, cause, target, named, command, note, added, "
+		"modified, deleted, bytes FROM checkpoint WHERE txn = ?1 "
+		"ORDER BY seq",
+	[SQL_CHANGING_SET] = "INSERT OR REPLACE INTO changing VALUES(?1, ?2)",
+	[SQL_CHANGING_END] = "DELETE FROM changing WHERE txn = ?1",
+	[SQL_CHANGING_NEXT] =
+		"SELECT txn, back_to FROM changing WHERE txn > ?1 ORDER BY txn LIMIT 1",
 };
 
 int db_corrupt(struct journal *j, const char *why, struct err *e)

@@ -197,4 +197,44 @@ typedef int journal_op_fn(void *arg, struct op_record *r, struct err *e);
 int journal_op_each(struct journal *j, int64_t txn, journal_op_fn *fn, void *arg,
 		    struct err *e);
 
+/* A checkpoint of a transaction; its data lies in the stores (ckpt/ckpt.h). */
+struct ckpt_record {
+	int64_t seq; /* 1, 2, … within its transaction */
+	int64_t time_ns;
+	char *cause;	/* "request", "call", "rollback", … */
+	int64_t target; /* the checkpoint it is about (rollback, restore); -1: none */
+	bool named;	/* somebody asked for it: it is never thinned out */
+	char *command;	/* what was about to run, or NULL */
+	char *note;	/* what somebody wrote about it, or NULL */
+	uint64_t added, modified, deleted, bytes; /* against the one before it */
+};
+void ckpt_record_free(struct ckpt_record *r); /* the contents */
+
+struct ckpt_records {
+	struct ckpt_record *v; /* oldest first */
+	size_t n;
+};
+void ckpt_records_free(struct ckpt_records *r);
+
+int journal_ckpt_add(struct journal *j, int64_t txn, const struct ckpt_record *r,
+		     enum journal_sync s, struct err *e);
+/* The same, and journal_changing_end(), in one. */
+int journal_ckpt_conclude(struct journal *j, int64_t txn, const struct ckpt_record *r,
+			  struct err *e);
+/* Drops one, and replaces the row of the next, whose numbers are others now. */
+int journal_ckpt_thin(struct journal *j, int64_t txn, int64_t seq,
+		      const struct ckpt_record *next, struct err *e);
+int journal_ckpt_all(struct journal *j, int64_t txn, struct ckpt_records *out,
+		     struct err *e);
+
+/*
+ * A transaction's layers are being changed to another state. If whoever does it dies, they
+ * go back to checkpoint @back_to.
+ */
+int journal_changing_set(struct journal *j, int64_t txn, int64_t back_to, struct err *e);
+int journal_changing_end(struct journal *j, int64_t txn, struct err *e);
+/* The first after transaction @after; *txn is 0 if there is none. */
+int journal_changing_next(struct journal *j, int64_t after, int64_t *txn,
+			  int64_t *back_to, struct err *e);
+
 #endif

@@ -89,6 +89,28 @@ static const char *const journal_steps[] = {
 
 	/* 2 -> 3: by which policy its commands were judged */
 	"ALTER TABLE txn ADD COLUMN policy TEXT;\n",
+
+	/* 3 -> 4: checkpoints */
+	"CREATE TABLE checkpoint(\n"
+	"	txn INTEGER NOT NULL REFERENCES txn(id) ON DELETE CASCADE,\n"
+	"	seq INTEGER NOT NULL CHECK(seq > 0),\n"
+	"	time_ns INTEGER NOT NULL,\n"
+	"	cause TEXT NOT NULL CHECK(cause <> ''),\n"
+	"	target INTEGER NOT NULL DEFAULT -1,\n"
+	"	named INTEGER NOT NULL CHECK(named IN (0, 1)),\n"
+	"	command BLOB,\n"
+	"	note BLOB,\n"
+	"	added INTEGER NOT NULL,\n"
+	"	modified INTEGER NOT NULL,\n"
+	"	deleted INTEGER NOT NULL,\n"
+	"	bytes INTEGER NOT NULL,\n"
+	"	PRIMARY KEY(txn, seq)\n"
+	") STRICT, WITHOUT ROWID;\n"
+	/* Where a transaction goes back to if who is changing it does not come to an end. */
+	"CREATE TABLE changing(\n"
+	"	txn INTEGER PRIMARY KEY NOT NULL REFERENCES txn(id) ON DELETE CASCADE,\n"
+	"	back_to INTEGER NOT NULL CHECK(back_to >= 0)\n"
+	") STRICT;\n",
 };
 
 /* The format this program writes (user_version). */

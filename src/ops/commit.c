@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "ops/json.h"
 #include "ops/paths.h"
+#include "ops/point.h"
 
 #define AT(field) offsetof(struct commit_req, field)
 
@@ -19,6 +20,8 @@ static const struct verb_opt opts[] = {
 	  "merge text files that both sides changed in different places", AT(merge) },
 	{ "accept-risky", 0, OPT_FLAG, NULL,
 	  "commit what deserves a look, too: it has had it", AT(accept_risky) },
+	{ "at", 0, OPT_STRING, "N", "what the transaction was at checkpoint N, no more",
+	  AT(at) },
 	{ "dry-run", 0, OPT_FLAG, NULL, "say what would be committed, and do nothing",
 	  AT(dry_run) },
 	{ NULL },
@@ -107,6 +110,31 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 	return 0;
 }
 
+/* The transaction goes back first; what came after stays as checkpoints of it. */
+static int go_back(struct home *h, struct txn *t, const struct commit_req *rq,
+		   struct err *e)
+{
+	struct checks_gone gone;
+	struct checks *c;
+	int64_t seq;
+	int r;
+
+	if (rq->dry_run) {
+		err_set(e, ERR_USAGE, "--at and --dry-run do not go together");
+		return err_hint(e, "see: stet rollback --to N --dry-run");
+	}
+	if (txn_look(&t->rec) == TXN_RUNNING) {
+		err_set(e, ERR_STATE, "t%lld is running", (long long)t->rec.id);
+		return err_hint(e, "end its command first, or: stet fork --at N");
+	}
+	if (point_parse(rq->at, "--at", &seq, e) < 0 ||
+	    checks_open(h, t, true, &c, e) < 0)
+		return -1;
+	r = checks_go(c, seq, NULL, &gone, e);
+	checks_close(c);
+	return r;
+}
+
 int op_commit(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct commit_req *rq = req;
@@ -122,7 +150,10 @@ int op_commit(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	if (r == 0)
 		r = op_ctx_operands(ctx, rq->txn, rq->paths, &t, &words, e);
 	if (r == 0) {
-		r = choose(ctx, rq, words, &t.rec, &c, e);
+		if (rq->at)
+			r = go_back(h, &t, rq, e);
+		if (r == 0)
+			r = choose(ctx, rq, words, &t.rec, &c, e);
 		if (r == 0)
 			r = commit(ctx, h, &t, rq, &c, res, e);
 		res->rec = t.rec;
@@ -194,6 +225,9 @@ const struct verb verb_commit = {
 		"hooks, CI and shell start-up files, links that leave the workspace) are listed, "
 		"too. On a terminal you are asked; otherwise it takes --accept-risky, and the "
 		"exit status is 2 without it.\n"
+		"\n"
+		"With --at, the transaction goes back to checkpoint N first: what came later is "
+		"not committed, and stays among its checkpoints.\n"
 		"\n"
 		"stet undo takes a commit back.\n"
 		"\n"

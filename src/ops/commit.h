@@ -10,7 +10,7 @@ struct commit_req {
 	struct verb_common common;
 	const char *txn;
 	char **paths, **ours, **theirs;
-	const char *message;
+	const char *message, *at;
 	bool merge, accept_risky, dry_run;
 };
 

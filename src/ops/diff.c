@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "ops/json.h"
+#include "ops/point.h"
 #include "ops/status.h"
 
 #define AT(field) offsetof(struct diff_req, field)
@@ -31,14 +32,20 @@ static const struct verb_arg args[] = {
 	{ NULL },
 };
 
-static void diff_free(void *result)
+void diff_free(void *result)
 {
 	struct diff_res *res = result;
 
 	change_list_free(&res->list);
 	path_notes_free(&res->conflicts);
 	known_close(res->known);
-	free(res->layers);
+	if (res->checks) {
+		checks_pair_free(&res->pair);
+		checks_close(res->checks);
+		txn_close(&res->txn);
+	} else {
+		free(res->layers);
+	}
 	txn_record_free(&res->rec);
 }
 
@@ -57,6 +64,65 @@ static int sort_operands(struct op_ctx *ctx, const struct diff_req *rq, struct t
 			strv_push(paths, s);
 	}
 	strv_free(words);
+	return r;
+}
+
+/* The request without the word for checkpoints, if it has one. */
+static bool take_range(const struct diff_req *rq, struct diff_req *rest, int64_t *a,
+		       int64_t *b)
+{
+	*rest = *rq;
+	if (rq->txn && point_range(rq->txn, a, b)) {
+		rest->txn = rq->paths ? rq->paths[0] : NULL;
+		rest->paths = rest->txn && rq->paths[1] ? rq->paths + 1 : NULL;
+	} else if (rq->txn && rq->paths && point_range(rq->paths[0], a, b)) {
+		rest->paths = rq->paths[1] ? rq->paths + 1 : NULL;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* What two checkpoints differ in. */
+static int between(struct op_ctx *ctx, const struct diff_req *rq, int64_t a, int64_t b,
+		   struct diff_res *res, struct err *e)
+{
+	char **paths = NULL;
+	struct home *h;
+	int r;
+
+	res->txn = (struct txn){ .lock = -1 };
+	if (op_ctx_look(ctx, &h, e) < 0 ||
+	    sort_operands(ctx, rq, &res->txn, &paths, e) < 0)
+		return -1;
+	r = checks_open(h, &res->txn, false, &res->checks, e);
+	if (r == 0)
+		r = checks_exists(res->checks, b, e);
+	if (r == 0) {
+		if (a < 0)
+			a = checks_before(res->checks, b);
+		res->from = a;
+		res->to = b;
+		r = checks_exists(res->checks, a, e);
+	}
+	if (r == 0)
+		r = checks_pair(res->checks, a, b, &res->pair, e);
+	if (r == 0) {
+		res->layers = res->pair.layers;
+		res->nlayers = res->pair.n;
+		r = change_collect_paths(res->layers, res->nlayers,
+					 (const char *const *)paths, &res->list, e);
+	}
+	if (r == 0) {
+		op_leave_out_times(&res->list);
+		if (!rq->no_renames)
+			r = change_find_renames(res->layers, &res->list, e);
+	}
+	strv_free(paths);
+	if (res->checks && journal_txn_get(h->journal, res->txn.rec.id, &res->rec, e) < 0)
+		r = -1;
+	if (!res->checks)
+		txn_close(&res->txn);
 	return r;
 }
 
@@ -187,10 +253,19 @@ int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	struct diff_res *res = result;
 	struct txn t = { .lock = -1 };
 	char **paths = NULL;
+	struct diff_req rest;
+	int64_t a, b;
 	int r;
 
-	r = collect(ctx, rq, &t, &paths, res, e);
-	if (r == 0 && !rq->conflicts)
+	if (take_range(rq, &rest, &a, &b)) {
+		if (rq->conflicts)
+			return err_set(e, ERR_USAGE,
+				       "checkpoints have no conflicts with the host");
+		r = between(ctx, &rest, a, b, res, e);
+	} else {
+		r = collect(ctx, rq, &t, &paths, res, e);
+	}
+	if (r == 0 && !rq->conflicts && !res->checks)
 		r = check_paths(&res->list, paths, rq, e);
 	strv_free(paths);
 	txn_close(&t);
@@ -232,6 +307,10 @@ static json_t *diff_json(const void *result)
 	size_t i;
 
 	json_object_set_new(o, "txn", json_txn(&res->rec));
+	if (res->checks) {
+		json_object_set_new(o, "from", json_integer(res->from));
+		json_object_set_new(o, "to", json_integer(res->to));
+	}
 	for (i = 0; i < res->list.n; i++) {
 		const struct change_item *it = &res->list.v[i];
 		AUTO_BUF struct buf b = BUF_INIT;
@@ -275,7 +354,9 @@ const struct verb verb_diff = {
 		"cannot: owners, extended attributes, devices.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest one of the "
-		"current directory. PATHs limit the output to what lies at or below them. A "
+		"current directory. Alone or after it, N stands for what checkpoint N changed, "
+		"and N..M for what happened between two (a transaction is t3, a checkpoint 3). "
+		"PATHs limit the output to what lies at or below them. A "
 		"first operand that names no transaction is taken for a path.\n"
 		"\n"
 		"With --conflicts, only the paths are shown that changed on the host, too: the "

@@ -5,6 +5,7 @@
 #include "change/change.h"
 #include "change/patch.h"
 #include "ops/verb.h"
+#include "txn/checkpoint.h"
 #include "txn/known.h"
 
 struct diff_req {
@@ -22,6 +23,11 @@ struct diff_res {
 	/* --conflicts: the list holds these alone. */
 	struct path_notes conflicts;
 	struct known *known; /* what the transaction saw; or NULL */
+	/* Between two checkpoints: what the layers point to. */
+	int64_t from, to; /* both 0: against the host */
+	struct checks *checks;
+	struct txn txn;
+	struct checks_pair pair;
 };
 
 /*
@@ -32,6 +38,7 @@ struct diff_res {
  * neither exists nor was changed; ERR_STATE if the transaction's changes are the host's.
  */
 int op_diff(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+void diff_free(void *res);
 
 /* patch_make() for item @i. Sources of renames have none of their own: skip them. */
 int diff_patch(const struct diff_res *res, size_t i, struct buf *out,

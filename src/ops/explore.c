@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "ops/fork.h"
 #include "ops/json.h"
 #include "ops/judge.h"
 #include "ops/sandbox.h"
@@ -12,6 +13,8 @@
 #define AT(field) offsetof(struct explore_req, field)
 
 static const struct verb_opt opts[] = {
+	{ "at", 0, OPT_STRING, "N", "at checkpoint N: a copy, thrown away afterwards",
+	  AT(at) },
 	{ "quiet", 'q', OPT_FLAG, NULL, "say nothing at the end", AT(quiet) },
 	{ NULL },
 };
@@ -60,6 +63,7 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 		.cwd = v->cwd,
 		.want_tty = true,
 		.lock = t->lock,
+		.control = t->rec.dir,
 	};
 	struct judge j;
 	int r;
@@ -69,6 +73,26 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 	r = runner_run(&spec, run, e);
 	judge_close(&j);
 	strv_free(env);
+	return r;
+}
+
+/* At a checkpoint: in a copy of it, of which nothing is left. */
+static int visit_copy(struct op_ctx *ctx, struct home *h, struct txn *t,
+		      const struct explore_req *rq, struct run_result *run, struct err *e)
+{
+	struct sandbox sb;
+	struct err ignored;
+	int64_t seq;
+	int r;
+
+	if (fork_open(ctx, h, t, rq->at, NULL, t->rec.argv, &sb, &seq, e) < 0)
+		return -1;
+	r = op_ctx_look(ctx, &sb.h, e) < 0 || txn_record(sb.h, &sb.t, e) < 0 ? -1 : 0;
+	if (r == 0) {
+		r = execute(ctx, &sb.t, &sb.v, rq, run, e);
+		txn_discard(sb.h, &sb.t, r < 0 ? 125 : run->status, "explore", &ignored);
+	}
+	sandbox_close(&sb);
 	return r;
 }
 
@@ -103,8 +127,10 @@ int op_explore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 
 	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
-	r = make_view(ctx, h, &t.rec, &v, e);
-	if (r == 0) {
+	res->was_copy = rq->at;
+	r = rq->at ? visit_copy(ctx, h, &t, rq, &res->run, e)
+		   : make_view(ctx, h, &t.rec, &v, e);
+	if (r == 0 && !rq->at) {
 		r = visit(ctx, h, &t, &v, rq, &res->run, e);
 		view_free(&v);
 	}
@@ -145,6 +171,9 @@ const struct verb verb_explore = {
 		"Runs your shell, or COMMAND, in the view of the host that the transaction's "
 		"command had when it ended: its files, its private /tmp, its hidden paths. What "
 		"is changed there joins the transaction, which stays pending.\n"
+		"\n"
+		"With --at, what is seen is the state at checkpoint N, in a copy: what is changed "
+		"there is thrown away afterwards.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest one of the "
 		"current directory. The exit status is the shell's or command's; 125 if it "

@@ -10,11 +10,13 @@ struct explore_req {
 	const char *txn;
 	char **argv; /* NULL: the user's shell */
 	bool quiet;
+	const char *at;
 };
 
 struct explore_res {
 	struct txn_record rec;
 	struct run_result run;
+	bool was_copy; /* of a checkpoint: nothing of the visit is left */
 };
 
 /*

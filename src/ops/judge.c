@@ -1,19 +1,103 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/judge.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "audit/audit.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "txn/checkpoint.h"
+
+/* Calls that follow one another as quickly as this are one to us. */
+enum { CALL_MS = 250, COMMAND_MAX = 4096 };
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
 
 /* In PID 1 of the sandbox: nothing but memory is to be had. */
 static int judge(void *arg, const struct exec_facts *f, struct verdict *v)
 {
-	const struct judge *j = arg;
+	struct judge *j = arg;
 
 	policy_judge_exec(j->policy, f, v);
+	if (v->kind == VERDICT_CHECKPOINT && j->points == POINTS_NONE)
+		v->kind = VERDICT_ALLOW;
+	if (v->kind < VERDICT_CHECKPOINT && j->points == POINTS_CALLS &&
+	    f->flags & EXE_CALL && now_ms() - j->call_at >= CALL_MS) {
+		j->call_at = now_ms();
+		*v = (struct verdict){ .kind = VERDICT_CHECKPOINT };
+	}
 	return 0;
+}
+
+static char *command_of(const struct exec_facts *f)
+{
+	struct buf b = BUF_INIT;
+
+	for (size_t i = 0; i < f->argc && b.len < COMMAND_MAX; i++)
+		buf_addf(&b, "%s%s", i ? " " : "", f->argv[i]);
+	if (b.len > COMMAND_MAX)
+		buf_truncate(&b, COMMAND_MAX);
+	return buf_take(&b);
+}
+
+/* Nothing was changed yet: not even a directory is to be made for it. */
+static bool untouched(const struct txn_record *r)
+{
+	for (size_t i = 0; i < r->nlayers; i++) {
+		AUTO_FREE char *up = xasprintf("%s/up", r->layers[i].dir);
+		AUTO_CLOSEDIR DIR *d = r->layers[i].kind == LAYER_OVERLAY ? opendir(up)
+									  : NULL;
+		struct dirent *de;
+
+		while (d && (de = readdir(d)))
+			if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+				return false;
+	}
+	return true;
+}
+
+/*
+ * In our own process; the one that is to run is stopped. A call is let go on without a
+ * checkpoint if they would take more than a twentieth of the time; a risky one never is.
+ */
+static int before_call(void *arg, const struct exec_facts *f, const struct verdict *v)
+{
+	struct judge *j = arg;
+	struct txn t = { .rec = *j->rec, .lock = -1 };
+	AUTO_FREE char *command = command_of(f);
+	const struct ckpt_wish w = { .cause = v->rule ? "risky" : "call",
+				     .command = command,
+				     .note = v->rule ? v->why : NULL };
+	const struct ckpt_record *made;
+	struct checks *c = NULL;
+	int64_t began = now_ms();
+	struct home *h;
+	struct err e;
+	int r;
+
+	if (untouched(j->rec) || (!v->rule && began - j->at < 20 * j->took))
+		return 0;
+	r = op_ctx_look(j->ctx, &h, &e);
+	if (r == 0)
+		r = checks_open(h, &t, true, &c, &e);
+	if (r == 0)
+		r = checks_take(c, &w, &made, &e);
+	checks_close(c);
+	j->at = now_ms();
+	j->took = j->at - began;
+	if (r < 0)
+		log_debug("no checkpoint: %s", e.msg);
+	return v->rule ? r : 0;
 }
 
 static bool agreed(const struct judge *j, const char *rule)
@@ -116,6 +200,7 @@ void judge_open(struct judge *j, struct op_ctx *ctx, const struct policy *p,
 		.rec = rec,
 		.calls = { .ctx = j,
 			   .judge = judge,
+			   .before_call = before_call,
 			   .ask = ctx->consent ? ask : NULL,
 			   .observe = observe },
 	};

@@ -5,6 +5,9 @@
 #include "ops/ctx.h"
 #include "runner/runner.h"
 
+/* Before which execs a checkpoint is made. */
+enum judge_points { POINTS_RISKY, POINTS_CALLS, POINTS_NONE };
+
 /* How the commands of one transaction are judged: a policy, and a person if there is one. */
 struct judge {
 	struct op_ctx *ctx;
@@ -16,6 +19,9 @@ struct judge {
 	struct judged *seen;
 	size_t nseen;
 	uint64_t execs, more; /* more: not kept */
+	enum judge_points points;
+	int64_t call_at;  /* PID 1's: when a call was last kept, ms */
+	int64_t took, at; /* the last checkpoint of a call: how long, and when, ms */
 };
 
 /* One exec that a rule had something to say about. */

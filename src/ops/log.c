@@ -6,11 +6,13 @@
 
 #include "base/buf.h"
 #include "ops/json.h"
+#include "ops/point.h"
 
 #define AT(field) offsetof(struct log_req, field)
 
 static const struct verb_opt opts[] = {
-	{ "ops", 0, OPT_FLAG, NULL, "show operations (the default)", AT(ops) },
+	{ "ops", 0, OPT_FLAG, NULL,
+	  "list what was committed, rolled back, undone and redone", AT(ops) },
 	{ NULL },
 };
 
@@ -42,6 +44,26 @@ static void log_free(void *result)
 	for (i = 0; i < res->n; i++)
 		op_record_free(&res->v[i]);
 	free(res->v);
+	ckpt_records_free(&res->points);
+	txn_record_free(&res->rec);
+}
+
+static int timeline(struct op_ctx *ctx, const struct log_req *rq, struct log_res *res,
+		    struct err *e)
+{
+	struct txn t = { .lock = -1 };
+	struct home *h;
+
+	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+		return -1;
+	res->timeline = true;
+	res->rec = t.rec;
+	memset(&t.rec, 0, sizeof(t.rec));
+	txn_close(&t);
+	if (journal_ckpt_all(h->journal, res->rec.id, &res->points, e) == 0)
+		return 0;
+	log_free(res);
+	return -1;
 }
 
 int op_log(struct op_ctx *ctx, const void *req, void *result, struct err *e)
@@ -51,6 +73,8 @@ int op_log(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	struct home *h;
 	int64_t id = 0;
 
+	if (!rq->ops)
+		return timeline(ctx, rq, result, e);
 	if (op_ctx_look(ctx, &h, e) < 0)
 		return -1;
 	if (rq->txn) {
@@ -86,9 +110,15 @@ static json_t *op_json(const struct op_record *r)
 static json_t *log_json(const void *result)
 {
 	const struct log_res *res = result;
-	json_t *a = json_array();
+	json_t *a = json_array(), *o;
 	size_t i;
 
+	for (i = res->points.n; i > 0; i--) {
+		o = json_result();
+		json_object_set_new(o, "txn", json_txn_ref(res->rec.id));
+		json_object_update_new(o, point_json(&res->points.v[i - 1]));
+		json_array_append_new(a, o);
+	}
 	for (i = 0; i < res->n; i++)
 		json_array_append_new(a, op_json(&res->v[i]));
 	return a;
@@ -96,13 +126,21 @@ static json_t *log_json(const void *result)
 
 const struct verb verb_log = {
 	.name = "log",
-	.summary = "list what was committed, rolled back, undone and redone",
+	.summary = "list the checkpoints of a transaction, or operations",
 	.description =
-		"Lists the operations on transactions, newest first: what stet undo takes back, "
-		"one by one. With TX, those on that one. Each has a number; an undo or redo names "
-		"the operation that it is about. With --json, one object a line.\n"
+		"Lists the checkpoints of a transaction, newest first: number, time, why it was "
+		"made, what was added, changed and deleted since the one before, and the command "
+		"or note that belongs to it. TX is the number or name of a transaction; without "
+		"it, the newest one of the current directory.\n"
 		"\n"
-		"  stet log t3",
+		"With --ops, the operations on transactions: what stet undo takes back, one by "
+		"one; with TX, those on that one. Each has a number; an undo or redo names the "
+		"operation that it is about.\n"
+		"\n"
+		"With --json, one object a line.\n"
+		"\n"
+		"  stet log t3\n"
+		"  stet log --ops",
 	.opts = opts,
 	.args = args,
 	.flags = VERB_JSON | VERB_LINES,

@@ -5,12 +5,16 @@
 
 #include "base/cleanup.h"
 #include "ops/json.h"
+#include "ops/point.h"
 
 #define AT(field) offsetof(struct rollback_req, field)
 
 static const struct verb_opt opts[] = {
 	{ "dry-run", 0, OPT_FLAG, NULL, "say what would be thrown away, and do nothing",
 	  AT(dry_run) },
+	{ "to", 0, OPT_STRING, "N", "go back to checkpoint N instead", AT(to) },
+	{ "kill", 0, OPT_FLAG, NULL,
+	  "with --to: end what runs first, but the command itself", AT(kill) },
 	{ NULL },
 };
 
@@ -32,6 +36,26 @@ static int preview(const struct txn_record *rec, struct change_totals *t, struct
 	return change_count(layers, n, t, e);
 }
 
+/* Back to a checkpoint: the transaction stays pending. */
+static int go_to(struct home *h, struct txn *t, const struct rollback_req *rq,
+		 struct rollback_res *res, struct err *e)
+{
+	struct checks *c;
+	int r;
+
+	if (checks_open(h, t, true, &c, e) < 0)
+		return -1;
+	r = rq->kill && !rq->dry_run ? checks_kill(c, e) : 0;
+	if (r == 0)
+		r = rq->dry_run ? checks_preview(c, res->to, &res->totals, e)
+				: checks_go(c, res->to, NULL, &res->gone, e);
+	if (r == 0 && !rq->dry_run)
+		res->totals = res->gone.totals;
+	res->paused_us = checks_paused_us(c);
+	checks_close(c);
+	return r;
+}
+
 int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct rollback_req *rq = req;
@@ -40,10 +64,16 @@ int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e
 	struct home *h;
 	int r;
 
-	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+	res->to = -1;
+	if ((rq->to && point_parse(rq->to, "--to", &res->to, e) < 0) ||
+	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
 	res->dry_run = rq->dry_run;
-	r = rq->dry_run ? preview(&t.rec, &res->totals, e) : txn_rollback(h, &t, e);
+	if (rq->to)
+		r = go_to(h, &t, rq, res, e);
+	else
+		r = rq->dry_run ? preview(&t.rec, &res->totals, e)
+				: txn_rollback(h, &t, e);
 	if (r == 0) {
 		res->rec = t.rec;
 		memset(&t.rec, 0, sizeof(t.rec));
@@ -59,8 +89,18 @@ static json_t *rollback_json(const void *result)
 
 	json_object_set_new(o, "txn", json_txn(&res->rec));
 	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
-	if (res->dry_run)
+	if (res->dry_run || res->to >= 0)
 		json_object_set_new(o, "totals", json_totals(&res->totals));
+	if (res->to >= 0) {
+		json_object_set_new(o, "to", json_integer(res->to));
+		json_object_set_new(o, "paused_us", json_integer(res->paused_us));
+		json_object_set_new(o, "before",
+				    res->dry_run ? json_null()
+						 : json_integer(res->gone.before));
+		json_object_set_new(o, "after",
+				    res->gone.after ? json_integer(res->gone.after)
+						    : json_null());
+	}
 	return o;
 }
 
@@ -71,17 +111,25 @@ static void rollback_free(void *res)
 
 const struct verb verb_rollback = {
 	.name = "rollback",
-	.summary = "throw a transaction away",
+	.summary = "throw a transaction away, or go back to a checkpoint",
 	.description =
 		"Gives a pending or interrupted transaction up. The host's files were never "
 		"touched, so there is nothing to wait for. What the transaction held stays "
 		"readable, with stet diff, and stet undo brings it back, until stet prune "
 		"deletes it.\n"
 		"\n"
+		"With --to, the transaction becomes what it was at checkpoint N and stays "
+		"pending; 0 is its beginning. The state before is kept as a checkpoint: going "
+		"back to that takes the rollback back. A transaction that runs goes on running: "
+		"its processes are stopped for the moment and find the other state afterwards, "
+		"in their open files and directories, too. With --kill all but the command itself are ended "
+		"first: servers and jobs that could not live with it.\n"
+		"\n"
 		"TX is the number or name of a transaction; without it, the newest one of the "
 		"current directory.\n"
 		"\n"
-		"  stet rollback t3",
+		"  stet rollback t3\n"
+		"  stet rollback --to 3",
 	.opts = opts,
 	.args = args,
 	.flags = VERB_JSON,

@@ -4,17 +4,23 @@
 
 #include "change/change.h"
 #include "ops/verb.h"
+#include "txn/checkpoint.h"
 
 struct rollback_req {
 	struct verb_common common;
 	const char *txn;
 	bool dry_run;
+	const char *to;
+	bool kill;
 };
 
 struct rollback_res {
 	struct txn_record rec;
 	bool dry_run;
-	struct change_totals totals; /* dry_run only: counting takes time */
+	struct change_totals totals; /* of a dry run, or of --to: counting takes time */
+	int64_t to;		     /* -1: the whole transaction was thrown away */
+	struct checks_gone gone;
+	int64_t paused_us; /* of --to, if the transaction runs */
 };
 
 int op_rollback(struct op_ctx *ctx, const void *req, void *res, struct err *e);

@@ -12,6 +12,7 @@
 #include "ops/sandbox.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };
+static const char *const points[] = { "risky", "every-call", "none", NULL };
 static const char *const tmps[] = { "private", "host", NULL };
 
 #define AT(field) offsetof(struct run_req, field)
@@ -39,6 +40,9 @@ static const struct verb_opt opts[] = {
 	{ "tmp", 0, OPT_CHOICE, "MODE",
 	  "private: an empty /tmp (default); host: the host's, captured like the rest",
 	  AT(tmp), tmps, ARG_CHOICE },
+	{ "checkpoint", 0, OPT_CHOICE, "WHEN",
+	  "before what: risky commands (default), every-call, none", AT(checkpoint),
+	  points, ARG_CHOICE },
 	{ "read-only", 0, OPT_LIST, "PATH", "let nothing be written there; repeatable",
 	  AT(read_only), NULL, ARG_PATH },
 	{ "write-through", 0, OPT_LIST, "PATH",
@@ -56,7 +60,7 @@ static const struct verb_arg args[] = {
 };
 
 /* A name must never be taken for a number, an option or a path. */
-static int check_name(const char *name, struct err *e)
+int run_check_name(const char *name, struct err *e)
 {
 	const char *p = name + (*name == 't');
 	size_t n = strlen(name);
@@ -250,8 +254,8 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 }
 
 /* The command itself, in a transaction that is prepared. */
-static int execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq,
-		   struct run_res *res, struct err *e)
+int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq,
+		struct run_res *res, struct err *e)
 {
 	struct run_spec spec = {
 		.argv = rq->argv,
@@ -283,14 +287,15 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.read_only = rq->read_only,
 		.write_through = rq->write_through,
 		.hide = rq->hide,
+		.points = rq->checkpoint,
 	};
 	struct sandbox sb;
 	int r;
 
-	if ((rq->name && check_name(rq->name, e) < 0) ||
+	if ((rq->name && run_check_name(rq->name, e) < 0) ||
 	    sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &sb, e) < 0)
 		return -1;
-	r = execute(ctx, &sb, rq, result, e);
+	r = run_execute(ctx, &sb, rq, result, e);
 	sandbox_close(&sb);
 	return r;
 }
@@ -307,7 +312,7 @@ const char *run_fate_name(enum run_fate f)
 	return names[f];
 }
 
-static json_t *run_json(const void *result)
+json_t *run_json(const void *result)
 {
 	const struct run_res *res = result;
 	json_t *o = json_result(), *refusal;
@@ -337,7 +342,7 @@ static json_t *run_json(const void *result)
 	return o;
 }
 
-static int run_status(const void *req, const void *res)
+int run_status(const void *req, const void *res)
 {
 	const struct run_res *rr = res;
 
@@ -356,6 +361,11 @@ const struct verb verb_run = {
 		"\n"
 		"Standard input, output and error are the command's own. On a terminal it has "
 		"a terminal of its own. Processes that it leaves behind are ended with it.\n"
+		"\n"
+		"Before a command that a rule calls risky a checkpoint is made; with --checkpoint "
+		"every-call before each process that COMMAND itself starts, if anything has "
+		"changed since the last one and they do not follow each other too quickly. See "
+		"stet log.\n"
 		"\n"
 		"A transaction in which nothing was changed is dropped, unless --on-success or "
 		"--on-failure says keep.\n"

@@ -22,7 +22,8 @@ struct run_req {
 	struct limit_opts limits;
 	char **env;
 	bool clean_env, quiet, accept_risky;
-	int tmp; /* 1 private, 2 host */
+	int tmp;	/* 1 private, 2 host */
+	int checkpoint; /* 1 risky, 2 every-call, 3 none */
 	char **read_only, **write_through, **hide;
 	char **argv;
 };
@@ -89,5 +90,14 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
  * end of it could not be recorded or summed up; the message says what is left then.
  */
 int op_run(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+/* The parts of it that fork shares: a name for a transaction; the command and what
+ * becomes of the transaction, in a sandbox that is open. */
+struct sandbox;
+int run_check_name(const char *name, struct err *e);
+int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq,
+		struct run_res *res, struct err *e);
+json_t *run_json(const void *result);
+int run_status(const void *req, const void *res);
 
 #endif

@@ -232,6 +232,8 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 		return -1;
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) == 0) {
 		judge_open(&s->judge, s->ctx, policy_builtin(), &s->t.rec);
+		s->judge.points = ask->points ? (enum judge_points)(ask->points - 1)
+					      : POINTS_RISKY;
 		s->t.rec.atomic = ask->atomic;
 		if (ask->headless)
 			judge_headless(&s->judge);
@@ -256,6 +258,35 @@ int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandb
 	return r;
 }
 
+int sandbox_open_like(struct op_ctx *ctx, const struct txn_record *rec, const char *name,
+		      char *const *argv, struct sandbox *s, struct err *e)
+{
+	const struct sandbox_ask ask = { .name = name, .argv = argv };
+	struct sandbox_wish w = { 0 };
+	int r;
+
+	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 } };
+	if (sandbox_wish_decode(rec->options, &w, e) < 0)
+		return -1;
+	r = op_ctx_dir(ctx, &s->h, e);
+	if (r == 0)
+		r = prepare(s, &ask, &w, rec->workspace, e);
+	/* What it holds was seen on the host then, not now. */
+	if (r == 0) {
+		s->t.rec.begin_ns = rec->begin_ns;
+		s->t.exact = true;
+	}
+	sandbox_wish_free(&w);
+	return r;
+}
+
+int sandbox_end(struct sandbox *s, const char *reason, struct err *e)
+{
+	if (op_ctx_look(s->ctx, &s->h, e) < 0 || txn_record(s->h, &s->t, e) < 0)
+		return -1;
+	return txn_end(s->h, &s->t, 0, reason, e);
+}
+
 /* While the sandbox is being built: the journal, and the transaction in it. */
 static int record(void *arg, int64_t *id, struct err *e)
 {
@@ -276,6 +307,7 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	spec->view = &s->v;
 	spec->cwd = s->v.cwd;
 	spec->lock = s->t.lock;
+	spec->control = s->t.rec.dir;
 	judge_attach(&s->judge, spec);
 	if (s->used)
 		return txn_again(&s->v, e) < 0 ? -1 : runner_run(spec, res, e);

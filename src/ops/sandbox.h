@@ -43,6 +43,7 @@ struct sandbox_ask {
 	bool host_tmp;
 	bool atomic;   /* see struct txn_record */
 	bool headless; /* nobody is asked anything */
+	int points;    /* enum judge_points and 1; 0: the default */
 	char *const *read_only, *const *write_through,
 					*const *hide; /* NULL-ended or NULL */
 };
@@ -60,6 +61,13 @@ struct sandbox {
 /* Prepares it; nothing is recorded yet. sandbox_close() is due if it returns 0. */
 int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
 		 struct err *e);
+
+/* The same with the wishes of a transaction that there is, and its beginning. */
+int sandbox_open_like(struct op_ctx *ctx, const struct txn_record *rec, const char *name,
+		      char *const *argv, struct sandbox *s, struct err *e);
+
+/* Records it as one that has ended, without running anything. */
+int sandbox_end(struct sandbox *s, const char *reason, struct err *e);
 
 /*
  * Runs a command in it. Of @spec the view, the directory, the lock and what is to be done

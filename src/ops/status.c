@@ -33,7 +33,7 @@ const char *change_item_from(const struct change_list *l, const struct change_it
 }
 
 /* Before renames are looked for: they refer to their sources by index. */
-static void leave_out_times(struct change_list *l)
+void op_leave_out_times(struct change_list *l)
 {
 	size_t i, k = 0;
 
@@ -77,7 +77,7 @@ int op_collect(const struct txn_record *rec, const struct change_layer *layers, 
 		  : change_collect(layers, n, l, e);
 	if (r < 0)
 		return r;
-	leave_out_times(l);
+	op_leave_out_times(l);
 	if (renames)
 		r = change_find_renames(layers, l, e);
 	if (r < 0)

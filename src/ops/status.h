@@ -40,4 +40,7 @@ int op_collect(const struct txn_record *rec, const struct change_layer *layers, 
 	       const char *const *paths, bool renames, struct change_list *l,
 	       struct err *e);
 
+/* Takes out what differs in its times alone. */
+void op_leave_out_times(struct change_list *l);
+
 #endif

@@ -7,6 +7,7 @@
 extern const struct verb verb_run, verb_exec, verb_status, verb_diff, verb_commit,
 	verb_rollback, verb_undo, verb_redo, verb_log, verb_audit, verb_list,
 	verb_explore, verb_forget, verb_prune, verb_check, verb_recover, verb_doctor,
-	verb_version, verb_help, verb_completion;
+	verb_version, verb_help, verb_completion, verb_checkpoint, verb_show,
+	verb_restore, verb_fork;
 
 #endif

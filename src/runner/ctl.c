@@ -104,7 +104,7 @@ int ctl_recv(int sock, struct ctl_msg *m, int *fd, int flags)
 		return 0;
 	if (n != sizeof(*m) || fds > 1 || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return -EPROTO;
-	if (m->type < CTL_ERROR || m->type > CTL_GO)
+	if (m->type < CTL_ERROR || m->type > CTL_LAST)
 		return -EPROTO;
 	m->err.msg[sizeof(m->err.msg) - 1] = '\0';
 	m->err.hint[sizeof(m->err.hint) - 1] = '\0';

@@ -21,6 +21,14 @@ enum ctl_type {
 	CTL_SIGNAL,	 /* down: send signal `value` to the command's process group */
 	CTL_CONT,	 /* down: continue it, put it in the foreground again */
 	CTL_GO, /* down: the command may start; number of the transaction in extra */
+	/* Between PID 1 and a client of its control socket (control.h). */
+	CTL_FREEZE, /* stop everything; answered with CTL_DONE and what is mapped */
+	CTL_THAW,
+	CTL_KILL,  /* end all but the command */
+	CTL_FD,	   /* a descriptor for CTL_APPLY; not answered */
+	CTL_APPLY, /* carry out steps */
+	CTL_DONE,  /* up; or CTL_ERROR */
+	CTL_LAST = CTL_DONE,
 };
 
 struct ctl_msg {

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "runner/build.h"
+#include "runner/control.h"
 #include "runner/ctl.h"
 #include "runner/notify.h"
 #include "sys/landlock.h"
@@ -39,6 +40,7 @@ struct init {
 	int sysctl; /* the host's /proc/sys/user */
 	int hand;   /* the command's socket until it has been executed; -1 after */
 	struct notify notify;
+	struct control control;
 };
 
 _Noreturn static void fail(const struct err *e)
@@ -90,6 +92,11 @@ static int enter(struct init *in, struct err *e)
 	log_debug("in the first namespaces");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, errno, "cannot make the mounts private");
+	if (a->spec->control) {
+		r = control_open(&in->control, a->spec->control);
+		if (r < 0)
+			return err_sys(e, r, "cannot make the control socket");
+	}
 	return build_view(a->spec->view, e);
 }
 
@@ -388,7 +395,7 @@ static void reap(struct init *in)
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
 		if (in->notify.gate && gate_waited(in->notify.gate, pid, status))
 			continue;
-		if (pid != in->child)
+		if (control_reaped(&in->control, pid, status) || pid != in->child)
 			continue;
 		if (WIFSTOPPED(status)) {
 			ctl_send_value(FD_CTL, CTL_STOPPED, WSTOPSIG(status), 0);
@@ -422,7 +429,21 @@ static void on_gate(struct gate *g, short revents)
 		_exit(1); /* nobody is there to ask any more */
 }
 
-enum { POLL_LISTENER, POLL_SIGNAL, POLL_CTL, POLL_HAND, POLL_GATE, POLL_COUNT };
+enum {
+	POLL_LISTENER,
+	POLL_SIGNAL,
+	POLL_CTL,
+	POLL_HAND,
+	POLL_GATE,
+	POLL_CONTROL,
+	POLL_COUNT = POLL_CONTROL + CONTROL_POLLS
+};
+
+/* The sooner of two waits in milliseconds; -1 is for ever. */
+static int sooner(int a, int b)
+{
+	return a < 0 ? b : b < 0 || a < b ? a : b;
+}
 
 _Noreturn static void supervise(struct init *in, int sigfd)
 {
@@ -437,14 +458,21 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 	struct signalfd_siginfo si;
 	bool ready;
 
+	in->control.child = in->child;
 	reap(in);
 	for (;;) {
 		ready = !g || gate_ready(g);
 		p[POLL_LISTENER].events = ready ? POLLIN : 0;
 		p[POLL_GATE].events = ready ? POLLIN : POLLIN | POLLOUT;
 		p[POLL_HAND].fd = in->hand;
-		if (poll(p, POLL_COUNT, g ? gate_wait_ms(g) : -1) < 0 && errno != EINTR)
-			_exit(1);
+		control_poll(&in->control, p + POLL_CONTROL);
+		if (poll(p, POLL_COUNT,
+			 sooner(g ? gate_wait_ms(g) : -1,
+				control_wait_ms(&in->control))) < 0) {
+			if (errno != EINTR)
+				_exit(1);
+			continue;
+		}
 		if (p[POLL_SIGNAL].revents && read(sigfd, &si, sizeof(si)) > 0)
 			reap(in);
 		if (p[POLL_LISTENER].revents & POLLIN) {
@@ -463,12 +491,17 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 			end_all(g);
 		if (g)
 			gate_tick(g);
+		control_serve(&in->control, p + POLL_CONTROL);
 	}
 }
 
 _Noreturn void init_main(const struct init_args *a)
 {
-	struct init in = { .a = a, .pty = -1, .hand = -1, .notify.u.fd = -1 };
+	struct init in = { .a = a,
+			   .pty = -1,
+			   .hand = -1,
+			   .notify.u.fd = -1,
+			   .control = { .listen = -1, .client = -1 } };
 	struct err e = { 0 };
 	sigset_t chld;
 	int sigfd;

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "runner/ctl.h"
 #include "runner/init.h"
+#include "runner/live.h"
 #include "runner/relay.h"
 #include "sys/ns.h"
 
@@ -153,8 +154,20 @@ static int open_run(struct run *run, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot make a socket") : 0;
 }
 
+/* Nobody answers there any more. */
+static void forget_control(const struct run_spec *spec)
+{
+	AUTO_FREE char *name = NULL;
+
+	if (!spec->control)
+		return;
+	name = xasprintf("%s/" LIVE_NAME, spec->control);
+	unlink(name);
+}
+
 static void close_run(struct run *run)
 {
+	forget_control(run->spec);
 	watch_free(run->watch);
 	cgroup_remove(&run->cgroup);
 	for (size_t i = 0; i < run->dirs.n; i++)

@@ -36,6 +36,7 @@ struct run_spec {
 	const struct gate_calls *gate;
 	struct timespec since; /* beginning of the transaction; 0: now */
 	int lock;	       /* descriptor that must not reach the inside; -1 if none */
+	const char *control;   /* directory for the control socket (live.h); NULL: none */
 };
 
 /* RUN_POLICY: a verdict kill; the transaction is to be rolled back. */

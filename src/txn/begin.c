@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
+#include "txn/checkpoint.h"
 #include "txn/parts.h"
 
 static int64_t clock_now(clockid_t clock)
@@ -298,6 +299,12 @@ int txn_record(struct home *h, struct txn *t, struct err *e)
 	int r;
 
 	begin_with_tick(t);
+	if (!saw_nothing(&t->rec) && checks_begin(t, e) < 0) {
+		data_remove(&t->rec, NULL);
+		cleanup_close(&t->guard);
+		t->guard = -1;
+		return -1;
+	}
 	r = journal_txn_add(h->journal, &t->rec, JOURNAL_LAZY, e);
 	if (r < 0 && e->kind == ERR_USAGE)
 		data_remove(&t->rec, NULL);

@@ -17,6 +17,9 @@ int lock_take(const char *dir, bool wait);
  */
 int home_guard(const struct home *h, int how);
 
+/* Deletes one directory of a store with all that is in it; none is fine. -errno. */
+int data_remove_dir(const char *dir, uint64_t *bytes);
+
 /* Deletes the transaction's directories, all layers. -errno of the first failure. */
 int data_remove(const struct txn_record *r, uint64_t *bytes);
 

@@ -64,7 +64,7 @@ static void data_dirs(const struct txn_record *r, struct names *dirs)
 		add_beside(&r->layers[i], dirs);
 }
 
-static int remove_dir(const char *dir, uint64_t *bytes)
+int data_remove_dir(const char *dir, uint64_t *bytes)
 {
 	AUTO_FREE char *parent = xstrndup(dir, parent_len(dir));
 	AUTO_CLOSE int fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -83,7 +83,7 @@ int data_remove(const struct txn_record *r, uint64_t *bytes)
 
 	data_dirs(r, &dirs);
 	for (size_t i = 0; i < dirs.n; i++) {
-		x = remove_dir(dirs.v[i], bytes);
+		x = data_remove_dir(dirs.v[i], bytes);
 		if (x < 0 && first == 0)
 			first = x;
 	}
@@ -116,7 +116,7 @@ void data_retire(const struct txn_record *r)
 		if (keep_spare(r, dirs.v[i]))
 			continue;
 		if (rename(dirs.v[i], aside) < 0)
-			remove_dir(dirs.v[i], NULL);
+			data_remove_dir(dirs.v[i], NULL);
 	}
 	names_free(&dirs);
 }
@@ -230,13 +230,13 @@ static int sweep(struct prune *p, const char *store, struct err *e)
 		AUTO_FREE char *dir = xasprintf("%s/%s", store, de->d_name);
 
 		if (strncmp(de->d_name, SPARE, strlen(SPARE)) == 0 && !p->dry_run)
-			remove_dir(dir, &p->res->bytes);
+			data_remove_dir(dir, &p->res->bytes);
 		if (!is_ours(de->d_name, "") || !names_add(&p->known, dir, strlen(dir)))
 			continue;
 		lock = lock_take(dir, false);
 		if (lock == -EWOULDBLOCK)
 			continue;
-		r = p->dry_run ? 0 : remove_dir(dir, &p->res->bytes);
+		r = p->dry_run ? 0 : data_remove_dir(dir, &p->res->bytes);
 		if (lock >= 0)
 			close(lock);
 		if (r < 0)

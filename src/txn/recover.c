@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "txn/checkpoint.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
 
@@ -103,11 +104,37 @@ static int decide(struct home *h, unsigned *n, struct err *e)
 	return r;
 }
 
+/* Those whose layers were being changed to another checkpoint: they go back. */
+static int recover_changes(struct home *h, unsigned *n, struct err *e)
+{
+	int64_t id = 0, back_to;
+	int r = 0;
+
+	while (r == 0) {
+		struct txn t = { .lock = -1 };
+
+		if (journal_changing_next(h->journal, id, &id, &back_to, e) < 0)
+			return -1;
+		if (!id)
+			break;
+		if (journal_txn_get(h->journal, id, &t.rec, e) < 0)
+			return -1;
+		/* Who is at work on it holds the lock. */
+		t.lock = lock_take(t.rec.dir, false);
+		if (t.lock >= 0 || t.lock == -ENOENT) {
+			r = checks_recover(h, &t, back_to, e);
+			(*n)++;
+		}
+		txn_close(&t);
+	}
+	return r;
+}
+
 int txn_recover(struct home *h, unsigned *n, struct err *e)
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
 
-	if (guard < 0 || recover(h, n, e) < 0)
+	if (guard < 0 || recover(h, n, e) < 0 || recover_changes(h, n, e) < 0)
 		return -1;
 	return decide(h, n, e);
 }
@@ -115,10 +142,12 @@ int txn_recover(struct home *h, unsigned *n, struct err *e)
 int txn_recover_if_needed(struct home *h, struct err *e)
 {
 	AUTO_CLOSE int guard = -1;
-	int64_t id;
+	int64_t id, back_to;
 	unsigned n = 0;
 
-	if (journal_txn_unfinished(h->journal, 0, &id, e) < 0)
+	if (journal_changing_next(h->journal, 0, &id, &back_to, e) < 0 ||
+	    (id && recover_changes(h, &n, e) < 0) ||
+	    journal_txn_unfinished(h->journal, 0, &id, e) < 0)
 		return -1;
 	if (!id)
 		return decide(h, &n, e);

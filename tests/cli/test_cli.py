@@ -9,7 +9,8 @@ import subprocess
 import pexpect
 import pytest
 
-VERBS = ["run", "exec", "status", "diff", "commit", "rollback", "undo", "redo", "log", "audit", "list", "explore",
+VERBS = ["run", "exec", "status", "diff", "commit", "rollback", "undo", "redo",
+         "checkpoint", "show", "restore", "fork", "log", "audit", "list", "explore",
          "forget", "prune", "check", "recover", "doctor", "version", "help", "completion"]
 
 # (words, exit status, the whole message)
@@ -176,7 +177,7 @@ def complete(script, *words):
 def test_completion_of_bash(stet, tmp_path):
     script = tmp_path / "stet.bash"
     script.write_text(stet("completion", "bash").ok().out)
-    assert complete(script, "r") == ["run", "rollback", "redo", "recover"]
+    assert complete(script, "r") == ["run", "rollback", "redo", "restore", "recover"]
     assert complete(script, "run", "--on") == ["--on-success", "--on-failure"]
     assert complete(script, "run", "--tmp", "") == ["private", "host"]
     assert complete(script, "run", "--tmp", "=", "h") == ["host"]
@@ -435,7 +436,7 @@ def test_diff_operands(stet, work):
         r = stet("diff", "--name-status", *words, cwd=cwd).ok()
         return [line.split("\t")[1] for line in r.out.splitlines()]
 
-    assert names() == names("t1") == names("1") == ["a", "sub/b", "sub/c"]
+    assert names() == names("t1") == ["a", "sub/b", "sub/c"]
     assert names("a") == names("t1", "a") == names("--", "a") == names("./sub/../a") == ["a"]
     assert names("sub") == names("sub/") == names(work / "sub") == ["sub/b", "sub/c"]
     assert names("b", cwd=work / "sub") == names("--", "b", cwd=work / "sub") == ["sub/b"]

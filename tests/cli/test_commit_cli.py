@@ -43,7 +43,7 @@ def state(stet, tx="t1"):
 
 def ops(stet, *words, cwd=None):
     """What `stet log` tells, newest first, each as (kind, tx, about, undone)."""
-    lines = stet("log", "--json", *words, cwd=cwd).ok().out.splitlines()
+    lines = stet("log", "--ops", "--json", *words, cwd=cwd).ok().out.splitlines()
     found = [json.loads(line) for line in lines]
     assert all(o["schema"] == 1 for o in found)
     return [(o["kind"], o["txn"], o["of"], o["undone"]) for o in found]
@@ -75,7 +75,7 @@ def test_commit(stet, pending):
     assert names(pending) == ["a", "d/e/f", "new"]
     assert (pending / "a").read_text() == "a\nmore\n"
     assert state(stet) == "committed"
-    head, row = stet("log").ok().out.splitlines()
+    head, row = stet("log", "--ops").ok().out.splitlines()
     assert head.split() == ["OP", "TIME", "WHAT", "TX", "CHANGES", "MESSAGE"]
     assert re.fullmatch(r"1   \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  commit  t1  +\d+ +first\\033\[2J", row)
 
@@ -409,7 +409,7 @@ def test_undo_and_redo(stet, pending, digest):
     assert set(o) == {"schema", "txn", "op", "of", "changes", "dry_run"}
     assert o["of"] == "commit" and o["op"] == 4 and o["txn"]["state"] == "pending"
     assert digest(pending, exact=False) == before
-    assert "commit (undone)" in stet("log", "t1").ok().out
+    assert "commit (undone)" in stet("log", "--ops", "t1").ok().out
 
 
 def test_rollback_is_undone(stet, pending):
@@ -587,8 +587,8 @@ def test_lost_output_is_told(stet, work):
 
 
 def test_log(stet, pending):
-    assert stet("log", cwd=pending).ok().out == "No operations.\n"
-    assert stet("log", "--json", cwd=pending).ok().out == ""
+    assert stet("log", "--ops", cwd=pending).ok().out == "No operations.\n"
+    assert stet("log", "--ops", "--json", cwd=pending).ok().out == ""
     stet("commit", "new", cwd=pending).ok()
     stet("rollback", cwd=pending).ok()
     stet.sh("touch z", cwd=pending).ok()
@@ -618,7 +618,7 @@ def spoil(path):
         f.write(b"\xff" * 8)
 
 
-@pytest.mark.parametrize("words", [["list"], ["status", "t1"], ["log"], ["check"],
+@pytest.mark.parametrize("words", [["list"], ["status", "t1"], ["log", "--ops"], ["check"],
                                    ["prune", "--dry-run"], ["forget", "--dry-run"]], ids=" ".join)
 def test_every_verb_recovers_first(stet, pending, words):
     stet("commit", cwd=pending).ok()
@@ -648,7 +648,7 @@ def test_what_cannot_be_recovered_is_shown(stet, pending):
     assert stet.transactions()[0]["state"] == "unfinished"
     out = stet("status", "t1").ok().out.splitlines()
     assert out[0] == "t1 unfinished" and out[-1] == "go on with it: stet recover"
-    assert "commit (unfinished)" in stet("log").ok().out
+    assert "commit (unfinished)" in stet("log", "--ops").ok().out
     stet("check").ok(7)
     stet("recover").ok(7)
     stet.sh("touch z", cwd=pending).ok()

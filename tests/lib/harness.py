@@ -18,9 +18,9 @@ from identity import identities
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TESTS = os.path.join(ROOT, "tests")
-PYTEST_SUITES = ("cli", "live", "agents", "fidelity")
+PYTEST_SUITES = ("cli", "live", "agents", "fidelity", "model")
 # Minutes each: doors of their own, not part of `make test`.
-LONGER = ("torture", "powercut", "fidelity")
+LONGER = ("torture", "powercut", "fidelity", "model")
 SUITES = ("build", "meta", "unit", "torture", "powercut") + PYTEST_SUITES
 JOB_SECONDS = 420
 PROGRAM_SECONDS = 1800

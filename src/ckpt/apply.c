@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "change/copy.h"
+#include "change/meta.h"
+#include "ckpt/parts.h"
+#include "sys/fs.h"
+#include "sys/rmtree.h"
+
+enum step {
+	STEP_REMOVE = 1, /* with all beneath it */
+	STEP_MAKE,	 /* what the entry says; a directory: only that it is there */
+	STEP_LINK,	 /* another name of what lies at the entry's link */
+	STEP_DRESS,	 /* attributes alone */
+	STEP_HOST,	 /* what the host has there, with all beneath it */
+	STEP_HOST_DIR,	 /* the directory alone */
+	STEP_HOST_DRESS, /* attributes of the host's directory */
+};
+
+/* --- writing the steps down --- */
+
+struct place {
+	uint32_t layer;
+	char *rel;
+};
+
+struct planner {
+	const struct ck_layers *layers;
+	const struct ck_state *now, *target;
+	struct buf steps;
+	uint64_t n;
+	struct place *dirs; /* to be dressed when all is done */
+	size_t ndirs;
+	const struct ck_entry **made; /* names of inodes with several, made by us */
+	size_t nmade;
+	bool all; /* no paths were chosen */
+	/* The last directory that goes, with all beneath it. */
+	uint32_t gone_layer;
+	struct buf gone;
+};
+
+static void add_step(struct planner *p, enum step kind, const struct ck_entry *e)
+{
+	buf_addc(&p->steps, (char)kind);
+	ck_encode(&p->steps, e);
+	p->n++;
+}
+
+static void add_plain(struct planner *p, enum step kind, uint32_t layer, const char *rel,
+		      const char *link)
+{
+	struct ck_entry e = { .layer = layer, .rel = rel, .link = link, .xattrs = "" };
+
+	add_step(p, kind, &e);
+}
+
+static void dress_later(struct planner *p, uint32_t layer, const char *rel, size_t len)
+{
+	if ((p->ndirs & (p->ndirs - 1)) == 0)
+		p->dirs = xrealloc(p->dirs,
+				   (p->ndirs ? 2 * p->ndirs : 16) * sizeof(*p->dirs));
+	p->dirs[p->ndirs++] = (struct place){ layer, xstrndup(rel, len) };
+}
+
+/* Another name of the same inode, in place or made before this one. */
+static const struct ck_entry *other_name(struct planner *p, const struct ck_entry *e)
+{
+	for (size_t i = 0; i < p->nmade; i++)
+		if (p->made[i]->obj == e->obj && p->made[i]->layer == e->layer)
+			return p->made[i];
+	for (size_t i = 0; i < p->target->n; i++) {
+		const struct ck_entry *t = p->target->v[i];
+		const struct ck_entry *n;
+
+		if (t == e || t->obj != e->obj || t->layer != e->layer)
+			continue;
+		n = ck_find(p->now, t->layer, t->rel);
+		if (n && ck_same(n, t))
+			return t;
+	}
+	return NULL;
+}
+
+static void plan_make(struct planner *p, const struct ck_diff *d)
+{
+	const struct ck_entry *b = d->b.e, *a = d->a.seen == CK_UPPER ? d->a.e : NULL;
+	const struct ck_entry *other;
+
+	if (a && a->obj && a->obj == b->obj && S_ISREG(a->id.mode) &&
+	    S_ISREG(b->id.mode) && (a->id.nlink > 1) == (b->id.nlink > 1)) {
+		add_step(p, STEP_DRESS, b);
+		return;
+	}
+	if (b->id.nlink > 1 && b->obj && !S_ISDIR(b->id.mode)) {
+		other = other_name(p, b);
+		if (other) {
+			add_plain(p, STEP_LINK, b->layer, b->rel, other->rel);
+			return;
+		}
+		p->made = xrealloc(p->made, (p->nmade + 1) * sizeof(*p->made));
+		p->made[p->nmade++] = b;
+	}
+	add_step(p, STEP_MAKE, b);
+}
+
+static int plan_one(void *arg, const struct ck_diff *d, struct err *e)
+{
+	struct planner *p = arg;
+	const char *slash = strrchr(d->rel, '/');
+
+	(void)e;
+	if (p->gone.len && p->gone_layer == d->layer &&
+	    strncmp(d->rel, p->gone.data, p->gone.len) == 0)
+		return 0;
+	if (!d->way && d->b.seen != CK_LOWER && d->a.seen != CK_ABSENT &&
+	    (d->b.seen == CK_ABSENT || !S_ISDIR(d->b.e->id.mode))) {
+		buf_reset(&p->gone);
+		buf_addf(&p->gone, "%s/", d->rel);
+		p->gone_layer = d->layer;
+	}
+	if (d->way) {
+		if (d->b.seen == CK_UPPER)
+			add_step(p, STEP_MAKE, d->b.e);
+		else
+			add_plain(p, STEP_HOST_DIR, d->layer, d->rel, "");
+		dress_later(p, d->layer, d->rel, strlen(d->rel));
+		return 0;
+	}
+	if (d->b.seen == CK_ABSENT)
+		add_plain(p, STEP_REMOVE, d->layer, d->rel, "");
+	else if (d->b.seen == CK_UPPER)
+		plan_make(p, d);
+	else if (!d->dir)
+		add_plain(p, STEP_HOST, d->layer, d->rel, "");
+	if (d->dir || (d->b.seen == CK_UPPER && S_ISDIR(d->b.e->id.mode)))
+		dress_later(p, d->layer, d->rel, strlen(d->rel));
+	if (p->all && *d->rel)
+		dress_later(p, d->layer, d->rel, slash ? (size_t)(slash - d->rel) : 0);
+	return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return ck_order(x->layer, x->rel, y->layer, y->rel);
+}
+
+/* Deepest first, each once. */
+static void plan_dresses(struct planner *p)
+{
+	if (p->ndirs)
+		qsort(p->dirs, p->ndirs, sizeof(*p->dirs), by_place);
+	for (size_t i = p->ndirs; i > 0; i--) {
+		const struct place *d = &p->dirs[i - 1];
+		const struct ck_entry *t;
+
+		if (i < p->ndirs && by_place(d, d + 1) == 0)
+			continue;
+		t = ck_find(p->target, d->layer, d->rel);
+		if (t && S_ISDIR(t->id.mode))
+			add_step(p, STEP_DRESS, t);
+		else if (!t)
+			add_plain(p, STEP_HOST_DRESS, d->layer, d->rel, "");
+	}
+	for (size_t i = 0; i < p->ndirs; i++)
+		free(p->dirs[i].rel);
+	free(p->dirs);
+}
+
+int ck_plan(const struct ck_layers *layers, const struct ck_state *now,
+	    const struct ck_state *target, const char *const *paths, int fd,
+	    uint64_t *steps, struct err *e)
+{
+	struct planner p = {
+		.layers = layers, .now = now, .target = target, .all = !paths
+	};
+	int r = ck_compare(layers, now, target, paths, plan_one, &p, e);
+	size_t at = 0;
+
+	plan_dresses(&p);
+	while (r == 0 && at < p.steps.len) {
+		ssize_t n = write(fd, p.steps.data + at, p.steps.len - at);
+
+		if (n <= 0)
+			r = err_sys(e, n < 0 ? errno : ENOSPC, "cannot write the steps");
+		else
+			at += (size_t)n;
+	}
+	*steps = p.n;
+	buf_free(&p.steps);
+	buf_free(&p.gone);
+	free(p.made);
+	return r;
+}
+
+/* --- carrying them out --- */
+
+/* Content of an existing file is replaced in place: who has it open sees the new one. */
+static int rewrite(const struct ck_layer *l, const struct ck_entry *e, int dir,
+		   const char *name)
+{
+	AUTO_CLOSE int out = openat(
+		dir, name, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return out < 0 ? -errno : ck_copy_out(l, e, out);
+}
+
+static bool in_place(const struct stat *st, mode_t mode, bool several)
+{
+	return S_ISREG(st->st_mode) && S_ISREG(mode) && st->st_nlink == 1 && !several;
+}
+
+static int make(const struct ck_layer *l, const struct ck_entry *e, int dir,
+		const char *name)
+{
+	bool several = e->id.nlink > 1 && !S_ISDIR(e->id.mode);
+	struct stat st;
+	int r;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? ck_place(l, e, dir, name) : -errno;
+	if (S_ISDIR(st.st_mode) && S_ISDIR(e->id.mode))
+		return 0;
+	if (in_place(&st, e->id.mode, several)) {
+		r = rewrite(l, e, dir, name);
+		if (r != -ETXTBSY)
+			return r < 0 ? r : ck_dress(l, e, dir, name);
+	}
+	r = rmtree_at(dir, name, NULL);
+	return r < 0 ? r : ck_place(l, e, dir, name);
+}
+
+static int make_link(const struct ck_layer *l, const struct ck_entry *e, int dir,
+		     const char *name)
+{
+	AUTO_CLOSE int from = -1;
+	const char *base;
+	int r;
+
+	from = ck_open_parent(l->up, e->link, &base);
+	if (from < 0)
+		return from;
+	r = rmtree_at(dir, name, NULL);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return linkat(from, base, dir, name, 0) < 0 ? -errno : 0;
+}
+
+static int host_in_place(int from, const char *base, const struct stat *st, int dir,
+			 const char *name)
+{
+	AUTO_CLOSE int in = fs_open_read(from, base), out = -1;
+	struct ident id;
+	int r;
+
+	if (in < 0)
+		return in;
+	out = openat(dir, name, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (out < 0)
+		return -errno;
+	r = copy_data(in, out, st->st_size, false);
+	if (r == 0)
+		r = copy_attrs(from, base, dir, name);
+	ident_from(st, &id);
+	return r == 0 ? meta_set(dir, name, &id, true) : r;
+}
+
+static int from_host(const struct ck_layer *l, const struct ck_entry *e, int dir,
+		     const char *name)
+{
+	AUTO_CLOSE int from = -1;
+	struct stat st, host;
+	const char *base;
+	int r;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		from = fs_open_parent(l->host, e->rel, &base);
+		if (from >= 0 && fstatat(from, base, &host, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    in_place(&st, host.st_mode, false)) {
+			r = host_in_place(from, base, &host, dir, name);
+			if (r != -ETXTBSY)
+				return r;
+		}
+		r = rmtree_at(dir, name, NULL);
+		if (r < 0)
+			return r;
+	}
+	return ck_place_host(l, e->rel, dir, name);
+}
+
+static int host_dress(const struct ck_layer *l, const struct ck_entry *e, int dir,
+		      const char *name)
+{
+	AUTO_CLOSE int from = -1;
+	const char *base = ".";
+	struct ident id;
+	struct stat st;
+	int r;
+
+	from = *e->rel ? fs_open_parent(l->host, e->rel, &base)
+		       : fcntl(l->host, F_DUPFD_CLOEXEC, 3);
+	if (from < 0)
+		return from;
+	if (fstatat(from, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = copy_attrs(from, base, dir, name);
+	ident_from(&st, &id);
+	/* Somebody else's directory shows other rights inside (snap/store.c): they stay. */
+	if (r == 0 && l->lax && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    id.uid != st.st_uid)
+		id.mode = st.st_mode;
+	return r == 0 ? meta_set(dir, name, &id, true) : r;
+}
+
+static int do_step(const struct ck_layer *l, enum step kind, const struct ck_entry *e)
+{
+	AUTO_CLOSE int dir = -1;
+	const char *base = ".";
+	int r;
+
+	dir = *e->rel ? ck_open_parent(l->up, e->rel, &base)
+		      : openat(l->up, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return kind == STEP_REMOVE && (dir == -ENOENT || dir == -ENOTDIR) ? 0
+										  : dir;
+	r = FAULT_POINT("ckpt.step");
+	if (r < 0)
+		return r;
+	switch (kind) {
+	case STEP_REMOVE:
+		r = rmtree_at(dir, base, NULL);
+		return r == -ENOENT ? 0 : r;
+	case STEP_MAKE:
+		return make(l, e, dir, base);
+	case STEP_LINK:
+		return make_link(l, e, dir, base);
+	case STEP_DRESS:
+		return ck_dress(l, e, dir, base);
+	case STEP_HOST:
+		return from_host(l, e, dir, base);
+	case STEP_HOST_DIR:
+		return mkdirat(dir, base, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	case STEP_HOST_DRESS:
+		return host_dress(l, e, dir, base);
+	}
+	return -EPROTO;
+}
+
+static int read_steps(int fd, struct buf *b)
+{
+	char chunk[65536];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, chunk, sizeof(chunk), at)) > 0) {
+		buf_add(b, chunk, (size_t)n);
+		at += n;
+	}
+	return n < 0 ? -errno : 0;
+}
+
+/* One that fails does not keep the others from being done: the first failure is told. */
+int ck_carry_out(const struct ck_layers *layers, int fd, struct err *e)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+	int x = read_steps(fd, &b), r = 0;
+	const char *p = buf_str(&b), *end = p + b.len;
+
+	if (x < 0)
+		return err_sys(e, x, "cannot read the steps");
+	while (p < end) {
+		struct ck_entry *en;
+		char kind = *p++;
+
+		if (!ck_decode(&p, end, &en) || en->layer >= layers->n)
+			return err_set(e, ERR_CORRUPT, "the steps are damaged");
+		x = do_step(&layers->v[en->layer], (enum step)kind, en);
+		if (x < 0 && r == 0)
+			r = ck_fail(&layers->v[en->layer], en->rel, x, "bring back", e);
+		ck_unref(en);
+	}
+	return r;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CKPT_CKPT_H
+#define STET_CKPT_CKPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "change/ident.h"
+
+/*
+ * States of a transaction's upper layers. A state is a list of everything that the layers
+ * held at one moment: names, attributes, and for each file the number of a copy of its
+ * content (an object), which never changes again and may be shared by any number of states.
+ * On disk a state is what differs from the one before it.
+ *
+ * The upper is hostile, as everywhere (change/change.h).
+ */
+
+/* One name in an upper layer. Shared between states by counting; never changed once shared. */
+struct ck_entry {
+	unsigned refs;
+	uint32_t layer;
+	uint32_t flags; /* enum ck_flags */
+	struct ident id;
+	uint64_t rdev;
+	uint64_t obj;	    /* its content, or what tells names of one inode; 0: none */
+	const char *rel;    /* "": the layer's own root */
+	const char *link;   /* target of a symbolic link, or "" */
+	const char *xattrs; /* packed, overlayfs' own included */
+	size_t nxattrs;
+};
+
+enum ck_flags {
+	/* Its ctime could stay what it is through another change: look at the content. */
+	CK_SUSPECT = 1 << 0,
+	/* It had the mark by which a directory hides all that lies below it on the host. */
+	CK_OPAQUE = 1 << 1,
+};
+
+bool ck_is_whiteout(const struct ck_entry *e);
+
+/* A new entry with one reference; the texts are copied. */
+struct ck_entry *ck_entry_new(const struct ck_entry *from);
+struct ck_entry *ck_ref(struct ck_entry *e);
+void ck_unref(struct ck_entry *e);
+
+/* The same object with the same attributes, whichever inode holds it. */
+bool ck_same(const struct ck_entry *a, const struct ck_entry *b);
+
+/* Entries by layer, then by path, a directory before what is in it. */
+struct ck_state {
+	struct ck_entry **v;
+	size_t n, cap;
+};
+void ck_state_add(struct ck_state *s, struct ck_entry *e); /* takes the reference over */
+void ck_state_sort(struct ck_state *s);
+void ck_state_copy(const struct ck_state *from, struct ck_state *to);
+void ck_state_free(struct ck_state *s);
+struct ck_entry *ck_find(const struct ck_state *s, uint32_t layer, const char *rel);
+int ck_order(uint32_t layer_a, const char *a, uint32_t layer_b, const char *b);
+
+/*
+ * Where the layers are. Descriptors are the caller's. @up: the upper, or a merged tree to
+ * apply changes to; @host: what lies beneath it; @objects: contents of files.
+ */
+struct ck_layer {
+	int up, host, objects;
+	const char *path; /* the host's tree by name, for messages and hidden paths */
+	const char *const *hidden, *const *never; /* absolute; NULL-ended or NULL */
+	bool lax;    /* owners that cannot be given are left */
+	bool merged; /* @up is a mounted overlay: its marks are its own business */
+};
+struct ck_layers {
+	struct ck_layer *v;
+	size_t n;
+};
+
+/*
+ * Reads the layers. Whatever is in @prev (NULL: nothing) with the same inode and ctime is
+ * taken from there unread; content of the rest is copied into new objects, unless @hint has
+ * the very same at that path, put there by us. @copy false: nothing is copied; new files
+ * have no object then, and cannot be restored from this state. @bytes (or NULL) is increased
+ * by what was copied.
+ */
+struct ck_scan {
+	const struct ck_layers *layers;
+	const struct ck_state *prev, *hint;
+	bool copy;
+	uint64_t copied, bytes;
+};
+int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e);
+
+/* All extended attributes of an object, as ck_entry has them. 0 or -errno. */
+struct buf;
+int ck_pack(int dir, const char *name, struct buf *out);
+
+/* One path again, if it is there: its content may have changed without a trace. */
+int ck_rescan_path(struct ck_scan *s, uint32_t layer, const char *rel,
+		   struct ck_state *state, struct err *e);
+
+/* A state as a file in @dir: what differs from its parent. Replaced as a whole. */
+int ck_save(int dir, int64_t number, int64_t parent, const struct ck_state *before,
+	    const struct ck_state *now, struct err *e);
+/* Reads it and its parents. 0 has no file unless the layers were not empty at first. */
+int ck_load(int dir, int64_t number, struct ck_state *out, struct err *e);
+/* Only what it says about its parent; ERR_CORRUPT as ck_load(). */
+int ck_parent(int dir, int64_t number, int64_t *parent, struct err *e);
+int ck_remove(int dir, int64_t number);
+/* Appends the numbers of all objects that the file itself speaks of; none is fine. */
+int ck_objects(int dir, int64_t number, uint64_t **v, size_t *n, struct err *e);
+void ck_drop_object(const struct ck_layer *l, uint64_t obj);
+
+/*
+ * Makes the uppers what @target says, where @now says what they are. Only what differs is
+ * touched. The layers must not be mounted. May be repeated after it was interrupted, with a
+ * new @now.
+ */
+int ck_sync(const struct ck_layers *layers, const struct ck_state *now,
+	    const struct ck_state *target, struct err *e);
+
+/* What is seen at a path in one state. */
+enum ck_seen { CK_ABSENT, CK_UPPER, CK_LOWER };
+struct ck_side {
+	enum ck_seen seen;
+	const struct ck_entry *e; /* CK_UPPER */
+};
+
+/*
+ * Calls @fn for every path that looks different in two states, in order, a directory before
+ * what is in it. CK_LOWER is what the host has there, with all beneath it if the other side
+ * has no directory.
+ */
+struct ck_diff {
+	uint32_t layer;
+	const char *rel;
+	struct ck_side a, b;
+	bool dir; /* a directory on both sides */
+	bool way; /* a directory that is only on the way to a wished path: itself, no more */
+};
+typedef int ck_diff_fn(void *arg, const struct ck_diff *d, struct err *e);
+/* @paths: only these and what is below them, absolute; NULL: all. */
+int ck_compare(const struct ck_layers *layers, const struct ck_state *a,
+	       const struct ck_state *b, const char *const *paths, ck_diff_fn *fn,
+	       void *arg, struct err *e);
+
+/* Is the path, or one above it, hidden from the inside, or a store of ours? */
+bool ck_hidden(const struct ck_layer *l, const char *rel);
+
+/* Puts an entry at @dir/@name, where nothing is. */
+int ck_place(const struct ck_layer *l, const struct ck_entry *e, int dir,
+	     const char *name);
+/* Attributes alone. */
+int ck_dress(const struct ck_layer *l, const struct ck_entry *e, int dir,
+	     const char *name);
+/* All that the host has at @rel, hidden paths left out. */
+int ck_place_host(const struct ck_layer *l, const char *rel, int dir, const char *name);
+
+/*
+ * Two trees, @before and @after (empty directories), that differ as two states of layer
+ * @layer do and hold nothing else: @after as an upper over @before (change/change.h).
+ */
+int ck_pair(const struct ck_layers *layers, const struct ck_state *a,
+	    const struct ck_state *b, uint32_t layer, int before, int after,
+	    struct err *e);
+
+/* What differs, summed up. */
+struct change_totals;
+int ck_count(const struct ck_layers *layers, const struct ck_state *a,
+	     const struct ck_state *b, struct change_totals *t, struct err *e);
+
+/*
+ * Through a mounted overlay: makes what is seen there what it was in another state. Steps
+ * are written by one process and carried out by another, inside. Files are written in
+ * place, so that open descriptors follow.
+ */
+int ck_plan(const struct ck_layers *layers, const struct ck_state *now,
+	    const struct ck_state *target, const char *const *paths, int fd,
+	    uint64_t *steps, struct err *e);
+int ck_carry_out(const struct ck_layers *layers, int fd, struct err *e);
+
+#endif

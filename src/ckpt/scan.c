@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "change/copy.h"
+#include "ckpt/parts.h"
+#include "sys/fs.h"
+#include "sys/ns.h"
+
+/* How deep a tree may be: each level holds a descriptor. */
+enum { DEPTH_MAX = 800 };
+
+/* Smaller files are copied faster than their blocks can be shared. */
+enum { REFLINK_MIN = 128 * 1024, SMALL = 64 * 1024 };
+
+#define OPAQUE "user.overlay.opaque"
+
+struct twin {
+	uint64_t ino, obj;
+	uint32_t layer;
+};
+
+struct walk {
+	struct ck_scan *s;
+	const struct ck_layer *l;
+	uint32_t layer;
+	struct ck_state *out;
+	size_t cursor; /* into the previous state */
+	size_t hinted; /* into the hint */
+	struct buf rel;
+	struct buf xattrs, link;
+	struct twin *twins; /* hash table of inodes with several names */
+	size_t ntwins, cap;
+	char *block;
+	bool forced; /* whatever its times say: look */
+	struct err *e;
+};
+
+void ck_object_name(uint64_t obj, char name[CK_OBJECT_NAME])
+{
+	snprintf(name, CK_OBJECT_NAME, "%016" PRIx64, obj);
+}
+
+static int64_t coarse_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int new_id(uint64_t *obj)
+{
+	do {
+		if (getrandom(obj, sizeof(*obj), 0) != sizeof(*obj))
+			return -errno;
+	} while (!*obj);
+	return 0;
+}
+
+static struct twin *twin_slot(struct twin *v, size_t cap, uint32_t layer, uint64_t ino)
+{
+	size_t i = (ino * 0x9e3779b97f4a7c15ULL >> 20) & (cap - 1);
+
+	while (v[i].ino && (v[i].ino != ino || v[i].layer != layer))
+		i = (i + 1) & (cap - 1);
+	return &v[i];
+}
+
+static struct twin *twin_of(struct walk *w, uint64_t ino)
+{
+	if (2 * w->ntwins >= w->cap) {
+		size_t cap = w->cap ? 2 * w->cap : 64;
+		struct twin *v = xcalloc(cap, sizeof(*v));
+
+		for (size_t i = 0; i < w->cap; i++)
+			if (w->twins[i].ino)
+				*twin_slot(v, cap, w->twins[i].layer,
+					   w->twins[i].ino) = w->twins[i];
+		free(w->twins);
+		w->twins = v;
+		w->cap = cap;
+	}
+	return twin_slot(w->twins, w->cap, w->layer, ino);
+}
+
+/* As much as is there: who shortens a file meanwhile is looked at again. */
+static int copy_small(int in, int out, char *block)
+{
+	size_t n = 0;
+	ssize_t r;
+
+	while (n < SMALL && (r = pread(in, block + n, SMALL - n, (off_t)n)) > 0)
+		n += (size_t)r;
+	if (n && write(out, block, n) != (ssize_t)n)
+		return errno ? -errno : -ENOSPC;
+	return 0;
+}
+
+static int copy_file(struct walk *w, int in, const struct ident *id, int out)
+{
+	struct stat st;
+	int r;
+
+	errno = 0;
+	if (id->size <= SMALL && fstat(in, &st) == 0 &&
+	    (uint64_t)st.st_blocks * 512 >= id->size)
+		r = copy_small(in, out, w->block);
+	else
+		r = copy_data(in, out, (off_t)id->size, id->size >= REFLINK_MIN);
+	/* Shortened while we read: the next look will show it. */
+	if (r == -EIO && FAULT_POINT("ckpt.short") == 0)
+		r = 0;
+	return r;
+}
+
+static int open_content(int dir, const char *name, const struct ident *id)
+{
+	AUTO_CLOSE int fd = -1;
+	struct stat st;
+
+	do {
+		fd = fs_open_read(dir, name);
+	} while (fd == -EACCES && ns_gain_override() == 0);
+	if (fd < 0) {
+		int r = TAKE_FD(fd);
+
+		return r == -ELOOP || r == -ENXIO ? -ESTALE : r;
+	}
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_ino != id->ino)
+		return -ESTALE;
+	return TAKE_FD(fd);
+}
+
+/* Does the file hold what the object does? 1, 0 or -errno. */
+static int same_content(struct walk *w, int in, uint64_t obj)
+{
+	AUTO_CLOSE int fd = -1;
+	char name[CK_OBJECT_NAME], other[8192];
+	off_t at = 0;
+	ssize_t a, b;
+
+	ck_object_name(obj, name);
+	fd = openat(w->l->objects, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	for (;;) {
+		a = pread(in, w->block, sizeof(other), at);
+		b = pread(fd, other, sizeof(other), at);
+		if (a < 0 || b < 0)
+			return -errno;
+		if (a != b || memcmp(w->block, other, (size_t)a) != 0)
+			return 0;
+		if (a == 0)
+			return 1;
+		at += a;
+	}
+}
+
+static int make_object(struct walk *w, int in, const struct ident *id, uint64_t *obj)
+{
+	AUTO_CLOSE int out = -1;
+	char name[CK_OBJECT_NAME];
+	int r = new_id(obj);
+
+	if (r < 0)
+		return r;
+	ck_object_name(*obj, name);
+	r = FAULT_POINT("ckpt.object");
+	if (r < 0)
+		return r;
+	out = openat(w->l->objects, name,
+		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (out < 0)
+		return -errno;
+	r = copy_file(w, in, id, out);
+	if (r < 0)
+		unlinkat(w->l->objects, name, 0);
+	w->s->copied++;
+	w->s->bytes += id->size;
+	return r;
+}
+
+static bool hint_fits(const struct ck_entry *hint, const struct ck_entry *en)
+{
+	return hint && hint->id.mode == en->id.mode && hint->id.size == en->id.size &&
+	       hint->id.mtime == en->id.mtime && hint->obj &&
+	       (hint->id.nlink > 1) == (en->id.nlink > 1);
+}
+
+/* Objects tell names of one inode from those of another with the same content. */
+static bool may_share(const struct ck_entry *prev, const struct ck_entry *en)
+{
+	return prev && prev->obj && prev->id.size == en->id.size &&
+	       S_ISREG(prev->id.mode) &&
+	       (en->id.nlink == 1 || (prev->id.ino == en->id.ino && prev->id.nlink > 1));
+}
+
+/* Content of a file that is new or may have changed; @prev: what it was, or NULL. */
+static int keep_content(struct walk *w, int dir, const char *name,
+			const struct ck_entry *prev, const struct ck_entry *hint,
+			struct ck_entry *en)
+{
+	AUTO_CLOSE int in = -1;
+	struct twin *twin = NULL;
+	int r = 0;
+
+	if (en->id.nlink > 1) {
+		twin = twin_of(w, en->id.ino);
+		if (twin->ino) {
+			en->obj = twin->obj;
+			return 0;
+		}
+	}
+	if (!w->s->copy && !(prev && prev->obj))
+		return 0;
+	if (hint_fits(hint, en)) {
+		en->obj = hint->obj;
+	} else if (S_ISREG(en->id.mode) && (en->id.size || twin)) {
+		in = open_content(dir, name, &en->id);
+		if (in < 0)
+			return in;
+		r = may_share(prev, en) ? same_content(w, in, prev->obj) : 0;
+		if (r > 0)
+			en->obj = prev->obj;
+		else if (r == 0 && w->s->copy)
+			r = make_object(w, in, &en->id, &en->obj);
+	} else if (twin) {
+		r = new_id(&en->obj);
+	}
+	if (r >= 0 && twin && en->obj) {
+		*twin = (struct twin){ en->id.ino, en->obj, w->layer };
+		w->ntwins++;
+	}
+	return r < 0 ? r : 0;
+}
+
+int ck_pack(int dir, const char *name, struct buf *out)
+{
+	AUTO_BUF struct buf list = BUF_INIT, value = BUF_INIT;
+	int r;
+
+	buf_reset(out);
+	r = fs_xattr_list(dir, name, &list);
+	for (const char *a = buf_str(&list); r == 0 && a < buf_str(&list) + list.len;
+	     a += strlen(a) + 1) {
+		uint32_t n[2];
+
+		r = fs_xattr_get(dir, name, a, &value);
+		if (r == -ENODATA) {
+			r = 0;
+			continue;
+		}
+		if (r < 0)
+			break;
+		n[0] = (uint32_t)strlen(a) + 1;
+		n[1] = (uint32_t)value.len;
+		buf_add(out, n, sizeof(n));
+		buf_add(out, a, n[0]);
+		buf_add(out, buf_str(&value), n[1]);
+	}
+	return r;
+}
+
+static int64_t stamp(const struct statx_timestamp *t)
+{
+	return t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+static int look(int dir, const char *name, struct ck_entry *en)
+{
+	struct statx sx;
+
+	do {
+		if (statx(dir, name,
+			  AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH,
+			  STATX_BASIC_STATS | STATX_BTIME, &sx) == 0) {
+			en->id = (struct ident){
+				.ino = sx.stx_ino,
+				.btime = sx.stx_mask & STATX_BTIME ? stamp(&sx.stx_btime)
+								   : 0,
+				.mode = sx.stx_mode,
+				.uid = sx.stx_uid,
+				.gid = sx.stx_gid,
+				.nlink = sx.stx_nlink,
+				.size = S_ISDIR(sx.stx_mode) ? 0 : sx.stx_size,
+				.mtime = stamp(&sx.stx_mtime),
+				.ctime = stamp(&sx.stx_ctime),
+			};
+			en->rdev = S_ISCHR(sx.stx_mode) || S_ISBLK(sx.stx_mode)
+					   ? makedev(sx.stx_rdev_major, sx.stx_rdev_minor)
+					   : 0;
+			return 0;
+		}
+	} while (errno == EACCES && ns_gain_override() == 0);
+	return -errno;
+}
+
+static bool is_opaque(const struct buf *packed)
+{
+	const char *p = buf_str(packed), *end = p + packed->len;
+	uint32_t n[2];
+
+	while ((size_t)(end - p) >= sizeof(n)) {
+		memcpy(n, p, sizeof(n));
+		p += sizeof(n);
+		if (strcmp(p, OPAQUE) == 0)
+			return n[1] == 1 && p[n[0]] == 'y';
+		p += n[0] + n[1];
+	}
+	return false;
+}
+
+/* The entry of the last state for the path at hand. States are in the order of the walk. */
+static struct ck_entry *in_state(const struct ck_state *s, size_t *cursor, uint32_t layer,
+				 const char *rel)
+{
+	int c;
+
+	for (; s && *cursor < s->n; (*cursor)++) {
+		c = ck_order(s->v[*cursor]->layer, s->v[*cursor]->rel, layer, rel);
+		if (c >= 0)
+			return c == 0 ? s->v[*cursor] : NULL;
+	}
+	return NULL;
+}
+
+static bool untouched(const struct ck_entry *prev, const struct ck_entry *en)
+{
+	return prev && !(prev->flags & CK_SUSPECT) && prev->id.ino == en->id.ino &&
+	       prev->id.ctime == en->id.ctime && prev->id.mode == en->id.mode &&
+	       prev->id.mtime == en->id.mtime && prev->id.size == en->id.size;
+}
+
+/* What could change once more within the same tick of the clock shows no other time. */
+static int fill_in(struct walk *w, int dir, const char *name, const struct ck_entry *prev,
+		   const struct ck_entry *hint, int64_t now, struct ck_entry *en)
+{
+	bool content = !S_ISDIR(en->id.mode) && !ck_is_whiteout(en);
+	int r = 0;
+
+	en->flags = en->id.ctime >= now || w->forced ? CK_SUSPECT : 0;
+	buf_reset(&w->xattrs);
+	buf_reset(&w->link);
+	if (S_ISREG(en->id.mode) || S_ISDIR(en->id.mode))
+		r = ck_pack(dir, name, &w->xattrs);
+	if (r == 0 && S_ISDIR(en->id.mode) && is_opaque(&w->xattrs))
+		en->flags |= CK_OPAQUE;
+	if (r == 0 && S_ISLNK(en->id.mode))
+		r = fs_readlink(dir, name, &w->link);
+	en->xattrs = buf_str(&w->xattrs);
+	en->nxattrs = w->xattrs.len;
+	en->link = buf_str(&w->link);
+	if (r == 0 && content)
+		r = keep_content(w, dir, name, prev, hint, en);
+	return r;
+}
+
+/* One name. 1: it is a directory to be entered; 0: done, or gone meanwhile; -1: failed. */
+static int visit(struct walk *w, int dir, const char *name)
+{
+	struct ck_entry en = { .layer = w->layer, .rel = buf_str(&w->rel) };
+	struct ck_entry *prev = in_state(w->s->prev, &w->cursor, w->layer, en.rel);
+	const struct ck_entry *hint = in_state(w->s->hint, &w->hinted, w->layer, en.rel);
+	int64_t now = coarse_now();
+	int r = look(dir, name, &en);
+
+	if (r == 0 && !w->forced && untouched(prev, &en)) {
+		ck_state_add(w->out, ck_ref(prev));
+		return S_ISDIR(en.id.mode);
+	}
+	if (r == 0)
+		r = fill_in(w, dir, name, prev, hint, now, &en);
+	if (r == -ENOENT || r == -ESTALE)
+		return 0;
+	if (r < 0)
+		return ck_fail(w->l, en.rel, r, "keep", w->e);
+	ck_state_add(w->out, ck_entry_new(&en));
+	return S_ISDIR(en.id.mode);
+}
+
+static int open_dir(int dir, const char *name)
+{
+	int fd;
+
+	do {
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	} while (fd < 0 && errno == EACCES && ns_gain_override() == 0);
+	return fd < 0 ? -errno : fd;
+}
+
+static int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth)
+{
+	AUTO_CLOSE int fd = open_dir(parent, dirname);
+	struct fs_names names;
+	size_t len = w->rel.len;
+	int r;
+
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
+		return 0;
+	r = fd < 0 ? fd : depth > DEPTH_MAX ? -ENAMETOOLONG : fs_names_read(fd, &names);
+	if (r < 0)
+		return ck_fail(w->l, buf_str(&w->rel), r, "keep", w->e);
+	for (size_t i = 0; i < names.n && r >= 0; i++) {
+		if (len)
+			buf_addc(&w->rel, '/');
+		buf_adds(&w->rel, names.v[i]);
+		r = visit(w, fd, names.v[i]);
+		if (r > 0)
+			r = walk_dir(w, fd, names.v[i], depth + 1);
+		buf_truncate(&w->rel, len);
+	}
+	fs_names_free(&names);
+	return r < 0 ? -1 : 0;
+}
+
+static void walk_free(struct walk *w)
+{
+	buf_free(&w->rel);
+	buf_free(&w->xattrs);
+	buf_free(&w->link);
+	free(w->twins);
+	free(w->block);
+}
+
+int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e)
+{
+	struct walk w = { .s = s, .out = out, .e = e, .block = xmalloc(SMALL) };
+	int r = 0;
+
+	*out = (struct ck_state){ 0 };
+	for (size_t i = 0; i < s->layers->n && r >= 0; i++) {
+		w.l = &s->layers->v[i];
+		w.layer = (uint32_t)i;
+		buf_reset(&w.rel);
+		buf_add(&w.rel, "", 0);
+		r = visit(&w, w.l->up, ".");
+		if (r > 0)
+			r = walk_dir(&w, w.l->up, ".", 0);
+	}
+	walk_free(&w);
+	if (r < 0)
+		ck_state_free(out);
+	return r < 0 ? -1 : 0;
+}
+
+int ck_rescan_path(struct ck_scan *s, uint32_t layer, const char *rel,
+		   struct ck_state *state, struct err *e)
+{
+	struct ck_state one = { 0 }, was = { 0 };
+	struct ck_scan sub = { .layers = s->layers, .prev = &was, .copy = s->copy };
+	struct walk w = { .s = &sub,
+			  .out = &one,
+			  .e = e,
+			  .forced = true,
+			  .layer = layer,
+			  .block = xmalloc(SMALL) };
+	struct ck_entry *old = ck_find(state, layer, rel);
+	AUTO_CLOSE int dir = -1;
+	const char *base;
+	int r = 0;
+
+	w.l = &s->layers->v[layer];
+	buf_adds(&w.rel, rel);
+	dir = old && S_ISREG(old->id.mode) ? fs_open_parent(w.l->up, rel, &base) : -1;
+	if (dir >= 0) {
+		ck_state_add(&was, ck_ref(old));
+		r = visit(&w, dir, base);
+	}
+	for (size_t i = 0; r >= 0 && one.n && i < state->n; i++)
+		if (state->v[i] == old) {
+			ck_unref(old);
+			state->v[i] = ck_ref(one.v[0]);
+			break;
+		}
+	s->copied += sub.copied;
+	s->bytes += sub.bytes;
+	ck_state_free(&one);
+	ck_state_free(&was);
+	walk_free(&w);
+	return r < 0 ? -1 : 0;
+}

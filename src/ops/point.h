@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_OPS_POINT_H
+#define STET_OPS_POINT_H
+
+#include "ops/verb.h"
+#include "txn/checkpoint.h"
+
+/* What the verbs about checkpoints share. */
+
+/* "3" -> 3. ERR_USAGE for anything else; @option is named in the message. */
+int point_parse(const char *text, const char *option, int64_t *seq, struct err *e);
+
+/* Is it "3" or "3..5", and thus no path and no transaction? Sets *a to -1 for the first. */
+bool point_range(const char *text, int64_t *a, int64_t *b);
+
+/* {"checkpoint", "time", "cause", "of", "named", "command", "note", "changes"} */
+json_t *point_json(const struct ckpt_record *r);
+
+struct checkpoint_req {
+	struct verb_common common;
+	const char *txn, *message;
+};
+struct checkpoint_res {
+	struct txn_record rec;
+	bool none; /* nothing has changed since @last */
+	int64_t last;
+	struct ckpt_record point;
+	int64_t paused_us; /* for so long its processes were stopped */
+};
+int op_checkpoint(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+struct restore_req {
+	struct verb_common common;
+	const char *txn, *from;
+	char **paths;
+};
+struct restore_res {
+	struct txn_record rec;
+	int64_t from;
+	struct checks_gone done;
+};
+int op_restore(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runner/freeze.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+/* A process that does not stop waits for a disk at most, or is held by the kernel. */
+enum { LIMIT_MS = 3000, PAUSE_NS = 30000 };
+
+struct proc {
+	pid_t pid, ppid;
+	char state;
+	bool ours; /* a helper of PID 1's: it ends by itself */
+	bool settled;
+};
+
+struct procs {
+	struct proc *v;
+	size_t n, cap;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool read_text(const char *path, char *out, size_t len)
+{
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, len - 1);
+
+	if (n <= 0)
+		return false;
+	out[n] = '\0';
+	return true;
+}
+
+/* After the name, which may hold anything: "state ppid …". */
+static bool read_stat(const char *path, char *state, pid_t *ppid, long *threads)
+{
+	char text[1024];
+	const char *p;
+	int parent;
+
+	if (!read_text(path, text, sizeof(text)) || !(p = strrchr(text, ')')))
+		return false;
+	if (sscanf(p + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+		   "%*d %ld",
+		   state, &parent, threads) != 3)
+		return false;
+	*ppid = parent;
+	return true;
+}
+
+/* Still in the first user namespace: nothing of the command's lives there. */
+static bool is_ours(pid_t pid)
+{
+	char path[64];
+	struct stat a, b;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat(path, &a) == 0 && stat("/proc/self/ns/user", &b) == 0 &&
+	       a.st_ino == b.st_ino;
+}
+
+/*
+ * In the kernel, and there until we or a stopped process let it go on: a vfork, an exec or
+ * rename that is held. Nothing is written meanwhile.
+ */
+static bool is_held(const char *task)
+{
+	char path[96], text[128];
+	long nr;
+
+	snprintf(path, sizeof(path), "%s/syscall", task);
+	if (!read_text(path, text, sizeof(text)) || sscanf(text, "%ld", &nr) != 1)
+		return false;
+	switch (nr) {
+#ifdef SYS_vfork
+	case SYS_vfork:
+#endif
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_execve:
+	case SYS_execveat:
+#ifdef SYS_rename
+	case SYS_rename:
+#endif
+#ifdef SYS_renameat
+	case SYS_renameat:
+#endif
+	case SYS_renameat2:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool state_settled(char state, const char *task)
+{
+	return strchr("TtZXx", state) || (state == 'D' && is_held(task));
+}
+
+/* Has every thread of it stopped (or is it gone)? */
+static bool settled(pid_t pid)
+{
+	char path[64], task[96], stat_path[128], state;
+	AUTO_CLOSEDIR DIR *d = NULL;
+	struct dirent *de;
+	long threads;
+	pid_t ppid;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!read_stat(path, &state, &ppid, &threads))
+		return true;
+	snprintf(task, sizeof(task), "/proc/%d", (int)pid);
+	if (!state_settled(state, task))
+		return false;
+	if (threads <= 1)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && (de = readdir(d))) {
+		if (de->d_name[0] == '.')
+			continue;
+		snprintf(task, sizeof(task), "/proc/%d/task/%.20s", (int)pid, de->d_name);
+		snprintf(stat_path, sizeof(stat_path), "%s/stat", task);
+		if (read_stat(stat_path, &state, &ppid, &threads) &&
+		    !state_settled(state, task))
+			return false;
+	}
+	return true;
+}
+
+static void list(struct procs *p)
+{
+	AUTO_CLOSEDIR DIR *d = opendir("/proc");
+	struct dirent *de;
+
+	p->n = 0;
+	while (d && (de = readdir(d))) {
+		struct proc x = { .pid = atoi(de->d_name) };
+		char path[64];
+		long threads;
+
+		if (x.pid <= 1)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)x.pid);
+		if (!read_stat(path, &x.state, &x.ppid, &threads))
+			continue;
+		if (p->n == p->cap) {
+			p->cap = p->cap ? 2 * p->cap : 64;
+			p->v = xrealloc(p->v, p->cap * sizeof(*p->v));
+		}
+		p->v[p->n++] = x;
+	}
+}
+
+static const struct proc *find(const struct procs *p, pid_t pid)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].pid == pid)
+			return &p->v[i];
+	return NULL;
+}
+
+static bool is_known(const struct freeze *f, pid_t pid)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->v[i] == pid)
+			return true;
+	return false;
+}
+
+static void remember(struct freeze *f, pid_t pid)
+{
+	if (f->n == f->cap) {
+		f->cap = f->cap ? 2 * f->cap : 64;
+		f->v = xrealloc(f->v, f->cap * sizeof(*f->v));
+	}
+	f->v[f->n++] = pid;
+}
+
+/* The stop of our own child would be taken for the user's: it is taken note of here. */
+static void swallow(pid_t child)
+{
+	siginfo_t si = { 0 };
+
+	waitid(P_PID, (id_t)child, &si, WSTOPPED | WNOHANG);
+}
+
+/* One pass: signals those whose parents are settled. True: everything has stopped. */
+static bool pass(struct freeze *f, struct procs *p)
+{
+	bool all = true;
+
+	list(p);
+	for (size_t i = 0; i < p->n; i++) {
+		struct proc *x = &p->v[i];
+
+		if (strchr("ZXx", x->state)) {
+			x->settled = true;
+			continue;
+		}
+		if (!is_known(f, x->pid) && is_ours(x->pid)) {
+			x->ours = true;
+			all = false; /* renames for somebody: soon done */
+			continue;
+		}
+		/* Stopped already, and not by us: it stays so. */
+		x->settled = (is_known(f, x->pid) || strchr("Tt", x->state)) &&
+			     settled(x->pid);
+		all = all && x->settled;
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		const struct proc *x = &p->v[i], *up = find(p, x->ppid);
+
+		if (x->settled || x->ours || is_known(f, x->pid) ||
+		    (up && !up->settled && !up->ours))
+			continue;
+		if (kill(x->pid, SIGSTOP) == 0)
+			remember(f, x->pid);
+	}
+	return all;
+}
+
+int freeze_all(struct freeze *f, pid_t child)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	int64_t end = now_ms() + LIMIT_MS;
+	struct procs p = { 0 };
+	bool done = false;
+
+	*f = (struct freeze){ 0 };
+	while (!done && now_ms() < end) {
+		done = pass(f, &p);
+		if (!done)
+			nanosleep(&pause, NULL);
+	}
+	free(p.v);
+	swallow(child);
+	if (done)
+		return 0;
+	freeze_thaw(f);
+	return -ETIMEDOUT;
+}
+
+void freeze_thaw(struct freeze *f)
+{
+	while (f->n)
+		kill(f->v[--f->n], SIGCONT);
+	free(f->v);
+	*f = (struct freeze){ 0 };
+}
+
+void freeze_kill_others(pid_t child)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS * 10 };
+	int64_t end = now_ms() + LIMIT_MS;
+	struct procs p = { 0 };
+	bool any = true;
+
+	while (any && now_ms() < end) {
+		any = false;
+		list(&p);
+		for (size_t i = 0; i < p.n; i++) {
+			if (p.v[i].pid == child || strchr("ZXx", p.v[i].state) ||
+			    is_ours(p.v[i].pid))
+				continue;
+			kill(p.v[i].pid, SIGKILL);
+			any = true;
+		}
+		if (any)
+			nanosleep(&pause, NULL);
+	}
+	free(p.v);
+}
+
+/* "\012" is how the kernel writes a line's end in a name. */
+static void add_name(struct buf *b, const char *name)
+{
+	for (; *name && *name != '\n'; name++) {
+		if (strncmp(name, "\\012", 4) == 0) {
+			buf_addc(b, '\n');
+			name += 3;
+		} else {
+			buf_addc(b, *name);
+		}
+	}
+	buf_addc(b, '\0');
+}
+
+static void add_maps(pid_t pid, struct buf *b)
+{
+	AUTO_FREE char *line = NULL;
+	AUTO_FCLOSE FILE *f = NULL;
+	char path[64], perms[8];
+	size_t cap = 0;
+	int at;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &cap, f) > 0) {
+		at = 0;
+		if (sscanf(line, "%*s %7s %*s %*s %*s %n", perms, &at) < 1 || !at)
+			continue;
+		if (perms[1] == 'w' && perms[3] == 's' && line[at] == '/' &&
+		    strncmp(line + at, "/dev/", 5) != 0 &&
+		    strncmp(line + at, "/memfd:", 7) != 0)
+			add_name(b, line + at);
+	}
+}
+
+int freeze_mapped(void)
+{
+	AUTO_CLOSE int fd = memfd_create("mapped", MFD_CLOEXEC);
+	AUTO_BUF struct buf b = BUF_INIT;
+	struct procs p = { 0 };
+
+	if (fd < 0)
+		return -errno;
+	list(&p);
+	for (size_t i = 0; i < p.n; i++)
+		if (!strchr("ZXx", p.v[i].state))
+			add_maps(p.v[i].pid, &b);
+	free(p.v);
+	if (b.len && write(fd, b.data, b.len) != (ssize_t)b.len)
+		return -EIO;
+	return TAKE_FD(fd);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_RUNNER_LIVE_H
+#define STET_RUNNER_LIVE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ckpt/ckpt.h"
+
+/*
+ * Talking to a sandbox that runs, from outside: what control.h answers to. Whatever was
+ * stopped goes on at the latest when the connection is closed.
+ */
+#define LIVE_NAME "ctl"
+
+/* What a descriptor sent to PID 1 is. */
+enum live_fd { LIVE_NAMES, LIVE_STEPS, LIVE_LAYER };
+
+struct live;
+
+/* @dir: the transaction's directory. ERR_STATE if nobody is there. */
+int live_open(const char *dir, struct live **out, struct err *e);
+void live_close(struct live *l); /* NULL is fine */
+
+/*
+ * Stops all processes. *mapped: files that could change without a trace, as paths each
+ * ended by NUL; *len bytes; to be freed.
+ */
+int live_freeze(struct live *l, char **mapped, size_t *len, struct err *e);
+int live_thaw(struct live *l, struct err *e);
+/* Ends all processes but the command itself. */
+int live_kill(struct live *l, struct err *e);
+/* Lets PID 1 carry out ck_plan()'s steps through the mounted tree. All are stopped. */
+int live_apply(struct live *l, const struct ck_layers *layers, int steps, struct err *e);
+
+/* How long the processes were stopped, in all, in microseconds. */
+int64_t live_paused_us(const struct live *l);
+
+#endif

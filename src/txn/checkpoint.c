@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "sys/mountinfo.h"
+#include "txn/checks_parts.h"
+#include "txn/operate.h"
+#include "txn/parts.h"
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A directory of ours, made where it is missing. fd, or -errno. */
+static int own_dir(const char *parent, bool make)
+{
+	AUTO_FREE char *path = xasprintf("%s/ck", parent);
+	int fd;
+
+	if (make && (FAULT_AT("ckpt.mkdir") || mkdir(path, 0700) < 0) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_layer(const struct layer_record *r, const struct change_layer *cl,
+		      bool change, struct ck_layer *l, struct err *e)
+{
+	*l = (struct ck_layer){ .up = -1,
+				.host = -1,
+				.objects = -1,
+				.path = cl->host,
+				.hidden = cl->hidden,
+				.never = cl->never,
+				.lax = geteuid() != 0 };
+	l->up = open(cl->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* The agent may have taken the right to read it from its owner. */
+	if (l->up < 0 && errno == EACCES)
+		l->up = open(cl->upper, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (l->up < 0)
+		return err_sys(e, errno, "cannot open %s", cl->upper);
+	l->host = open(cl->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (l->host < 0)
+		return err_sys(e, errno, "cannot open %s", cl->host);
+	l->objects = own_dir(r->dir, change);
+	if (l->objects < 0 && (change || l->objects != -ENOENT))
+		return err_sys(e, l->objects, "cannot open the checkpoints of %s",
+			       cl->host);
+	return 0;
+}
+
+static int open_layers(struct checks *c, bool change, struct err *e)
+{
+	const struct txn_record *r = &c->t->rec;
+	size_t k = 0;
+
+	c->changes = txn_layers(r, &c->layers.n);
+	c->layers.v = xcalloc(c->layers.n + 1, sizeof(*c->layers.v));
+	for (size_t i = 0; i < c->layers.n; i++)
+		c->layers.v[i] = (struct ck_layer){ .up = -1, .host = -1, .objects = -1 };
+	for (size_t i = 0; i < r->nlayers; i++)
+		if (r->layers[i].kind == LAYER_OVERLAY) {
+			if (open_layer(&r->layers[i], &c->changes[k], change,
+				       &c->layers.v[k], e) < 0)
+				return -1;
+			k++;
+		}
+	return 0;
+}
+
+static int check_state(struct checks *c, bool change, struct err *e)
+{
+	const struct txn_record *r = &c->t->rec;
+
+	if (r->state == TXN_PRUNED || !r->dir)
+		return err_set(e, ERR_STATE, "t%lld is pruned: its checkpoints are gone",
+			       (long long)r->id);
+	if (change && txn_look(r) == TXN_RUNNING)
+		return live_open(r->dir, &c->live, e);
+	return change ? txn_pending(c->h, c->t, e) : 0;
+}
+
+int checks_open(struct home *h, struct txn *t, bool change, struct checks **out,
+		struct err *e)
+{
+	struct checks *c = xcalloc(1, sizeof(*c));
+	int r;
+
+	*c = (struct checks){ .h = h, .t = t, .dir = -1 };
+	r = check_state(c, change, e);
+	if (r == 0) {
+		c->dir = own_dir(t->rec.dir, change);
+		if (c->dir < 0 && (change || c->dir != -ENOENT))
+			r = err_sys(e, c->dir, "cannot open the checkpoints of t%lld",
+				    (long long)t->rec.id);
+	}
+	/* One at a time; whoever dies gives it up. */
+	while (r == 0 && change && flock(c->dir, LOCK_EX) < 0)
+		if (errno != EINTR)
+			r = err_sys(e, errno, "cannot lock the checkpoints of t%lld",
+				    (long long)t->rec.id);
+	if (r == 0)
+		r = open_layers(c, change, e);
+	if (r == 0)
+		r = journal_ckpt_all(h->journal, t->rec.id, &c->all, e);
+	if (r < 0) {
+		checks_close(c);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+static void release(struct checks *c)
+{
+	for (size_t i = 0; i < c->layers.n && c->layers.v; i++) {
+		cleanup_close(&c->layers.v[i].up);
+		cleanup_close(&c->layers.v[i].host);
+		cleanup_close(&c->layers.v[i].objects);
+	}
+	live_close(c->live);
+	free(c->layers.v);
+	free(c->changes);
+	cleanup_close(&c->dir);
+	ckpt_records_free(&c->all);
+}
+
+void checks_close(struct checks *c)
+{
+	if (!c)
+		return;
+	release(c);
+	free(c);
+}
+
+const struct ckpt_records *checks_all(const struct checks *c)
+{
+	return &c->all;
+}
+
+static int64_t last_of(const struct checks *c)
+{
+	return c->all.n ? c->all.v[c->all.n - 1].seq : 0;
+}
+
+int64_t checks_before(const struct checks *c, int64_t seq)
+{
+	int64_t before = 0;
+
+	for (size_t i = 0; i < c->all.n && c->all.v[i].seq < seq; i++)
+		before = c->all.v[i].seq;
+	return before;
+}
+
+int checks_exists(const struct checks *c, int64_t seq, struct err *e)
+{
+	if (seq == 0)
+		return 0;
+	for (size_t i = 0; i < c->all.n; i++)
+		if (c->all.v[i].seq == seq)
+			return 0;
+	err_set(e, ERR_USAGE, "t%lld has no checkpoint %lld", (long long)c->t->rec.id,
+		(long long)seq);
+	return err_hint(e, "see: stet log t%lld", (long long)c->t->rec.id);
+}
+
+/* The roots of the layers at the beginning look as the host's directories do. */
+static void add_roots(struct checks *c, struct ck_state *s)
+{
+	for (uint32_t i = 0; i < c->layers.n; i++) {
+		const struct ck_layer *l = &c->layers.v[i];
+		struct ck_entry en = { .layer = i, .rel = "", .link = "" };
+		AUTO_BUF struct buf xattrs = BUF_INIT;
+		struct stat host, up;
+
+		if (ck_find(s, i, "") || fstat(l->host, &host) < 0 ||
+		    fstat(l->up, &up) < 0)
+			continue;
+		ident_from(&host, &en.id);
+		if (host.st_uid != up.st_uid)
+			en.id.mode = up.st_mode;
+		en.id.uid = up.st_uid;
+		en.id.gid = up.st_gid;
+		ck_pack(l->up, ".", &xattrs);
+		en.xattrs = buf_str(&xattrs);
+		en.nxattrs = xattrs.len;
+		ck_state_add(s, ck_entry_new(&en));
+	}
+	ck_state_sort(s);
+}
+
+int checks_state(struct checks *c, int64_t seq, struct ck_state *s, struct err *e)
+{
+	*s = (struct ck_state){ 0 };
+	if (checks_exists(c, seq, e) < 0)
+		return -1;
+	if (c->dir >= 0 && ck_load(c->dir, seq, s, e) < 0)
+		return err_wrap(e, "t%lld", (long long)c->t->rec.id);
+	if (seq == 0)
+		add_roots(c, s);
+	return 0;
+}
+
+static bool differ(const struct ck_state *a, const struct ck_state *b)
+{
+	size_t i = 0, k = 0;
+
+	/* At the beginning nothing is known of the roots: alone they make no difference. */
+	for (; i < a->n || k < b->n; i++, k++) {
+		if (i < a->n && k < b->n &&
+		    ck_order(a->v[i]->layer, a->v[i]->rel, b->v[k]->layer,
+			     b->v[k]->rel) == 0 &&
+		    ck_same(a->v[i], b->v[k]))
+			continue;
+		return true;
+	}
+	return false;
+}
+
+static void add_record(struct checks *c, const struct ckpt_record *r)
+{
+	struct ckpt_records *a = &c->all;
+
+	a->v = xrealloc(a->v, (a->n + 1) * sizeof(*a->v));
+	a->v[a->n] = *r;
+	a->v[a->n].cause = xstrdup(r->cause);
+	a->v[a->n].command = r->command ? xstrdup(r->command) : NULL;
+	a->v[a->n].note = r->note ? xstrdup(r->note) : NULL;
+	a->n++;
+}
+
+static char *maybe(const char *s)
+{
+	return s && *s ? xstrdup(s) : NULL;
+}
+
+/* State @now as the checkpoint after the last; @changing: the end of a change, too. */
+static int record(struct checks *c, const struct ck_state *last,
+		  const struct ck_state *now, const struct ckpt_wish *w, int64_t target,
+		  bool changing, struct err *e)
+{
+	struct ckpt_record r = { .seq = last_of(c) + 1,
+				 .time_ns = now_ns(),
+				 .cause = xstrdup(w->cause),
+				 .command = maybe(w->command),
+				 .note = maybe(w->note),
+				 .named = w->named,
+				 .target = target };
+	struct change_totals t;
+	int x;
+
+	x = ck_count(&c->layers, last, now, &t, e);
+	if (x == 0)
+		x = ck_save(c->dir, r.seq, last_of(c), last, now, e);
+	if (x == 0) {
+		r.added = t.added;
+		r.modified = t.modified;
+		r.deleted = t.deleted;
+		r.bytes = t.bytes;
+		x = changing ? journal_ckpt_conclude(c->h->journal, c->t->rec.id, &r, e)
+			     : journal_ckpt_add(c->h->journal, c->t->rec.id, &r,
+						JOURNAL_LAZY, e);
+	}
+	if (x == 0)
+		add_record(c, &r);
+	ckpt_record_free(&r);
+	return x;
+}
+
+static int thaw(struct checks *c, struct err *e)
+{
+	if (!c->frozen)
+		return 0;
+	c->frozen = false;
+	return live_thaw(c->live, e);
+}
+
+/* A file that is mapped can change without a trace: it is looked at, whatever its times say. */
+static int look_at_mapped(struct checks *c, struct ck_scan *s, const char *mapped,
+			  size_t len, struct ck_state *now, struct err *e)
+{
+	for (const char *p = mapped; p < mapped + len; p += strlen(p) + 1) {
+		uint32_t best = UINT32_MAX;
+		size_t n = 0;
+
+		for (uint32_t i = 0; i < c->layers.n; i++)
+			if (path_within(p, c->layers.v[i].path) &&
+			    (best == UINT32_MAX || strlen(c->layers.v[i].path) >= n)) {
+				best = i;
+				n = strlen(c->layers.v[i].path);
+			}
+		if (best == UINT32_MAX || strcmp(p, c->layers.v[best].path) == 0)
+			continue;
+		if (ck_rescan_path(s, best, p + n + (n > 1), now, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* With everything stopped: only what has changed since @now was read is read again. */
+static int look_again(struct checks *c, struct ck_state *now, struct err *e)
+{
+	struct ck_state early = *now;
+	struct ck_scan s = { .layers = &c->layers, .prev = &early, .copy = true };
+	AUTO_FREE char *mapped = NULL;
+	size_t len = 0;
+	int r;
+
+	*now = (struct ck_state){ 0 };
+	r = live_freeze(c->live, &mapped, &len, e);
+	c->frozen = r == 0;
+	if (r == 0)
+		r = ck_scan(&s, now, e);
+	if (r == 0)
+		r = look_at_mapped(c, &s, mapped, len, now, e);
+	ck_state_free(&early);
+	if (r < 0)
+		ck_state_free(now);
+	return r;
+}
+
+/*
+ * The last checkpoint, and what the layers are now, kept in objects. Of a sandbox that runs
+ * nearly all is copied before it is stopped. If nothing had changed when we began to look, it
+ * need not be stopped at all; @stay: it must be, and is so when this returns.
+ */
+static int look(struct checks *c, bool stay, struct ck_state *last, struct ck_state *now,
+		struct err *e)
+{
+	struct ck_scan s = { .layers = &c->layers, .prev = last, .copy = true };
+	struct err ignored;
+	int r;
+
+	if (checks_state(c, last_of(c), last, e) < 0)
+		return -1;
+	r = ck_scan(&s, now, e);
+	if (r == 0 && c->live && (stay || differ(last, now))) {
+		r = look_again(c, now, e);
+		if (!stay && thaw(c, r < 0 ? &ignored : e) < 0 && r == 0) {
+			ck_state_free(now);
+			r = -1;
+		}
+	}
+	if (r < 0)
+		ck_state_free(last);
+	return r;
+}
+
+int checks_take(struct checks *c, const struct ckpt_wish *w,
+		const struct ckpt_record **out, struct err *e)
+{
+	struct ck_state last, now;
+	int r = 0;
+
+	*out = NULL;
+	if (look(c, false, &last, &now, e) < 0)
+		return -1;
+	if (differ(&last, &now)) {
+		r = record(c, &last, &now, w, -1, false, e);
+		if (r == 0) {
+			checks_thin(c);
+			*out = &c->all.v[c->all.n - 1];
+		}
+	}
+	ck_state_free(&last);
+	ck_state_free(&now);
+	return r;
+}
+
+/* The layers as checkpoint @back_to has them, whatever they are now. */
+static int go_back(struct checks *c, int64_t back_to, struct err *e)
+{
+	struct ck_state target, now;
+	struct ck_scan s = { .layers = &c->layers, .prev = &target };
+	int r = -1;
+
+	if (checks_state(c, back_to, &target, e) < 0)
+		return -1;
+	if (ck_scan(&s, &now, e) == 0) {
+		r = ck_sync(&c->layers, &now, &target, e);
+		ck_state_free(&now);
+	}
+	ck_state_free(&target);
+	if (r == 0)
+		r = journal_changing_end(c->h->journal, c->t->rec.id, e);
+	return r;
+}
+
+static int steps_live(struct checks *c, const struct ck_state *now,
+		      const struct ck_state *target, const char *const *paths,
+		      struct err *e)
+{
+	AUTO_CLOSE int steps = memfd_create("steps", MFD_CLOEXEC);
+	uint64_t n;
+
+	if (steps < 0)
+		return err_sys(e, errno, "no memory");
+	if (ck_plan(&c->layers, now, target, paths, steps, &n, e) < 0)
+		return -1;
+	return live_apply(c->live, &c->layers, steps, e);
+}
+
+/* Through the mounted tree, by PID 1. What fails half way is taken back. */
+static int go_live(struct checks *c, const struct ck_state *now,
+		   const struct ck_state *target, const char *const *paths, struct err *e)
+{
+	struct ck_scan s = { .layers = &c->layers, .prev = now, .copy = true };
+	struct ck_state half;
+	struct err second;
+
+	if (steps_live(c, now, target, paths, e) == 0)
+		return 0;
+	if (ck_scan(&s, &half, &second) == 0) {
+		steps_live(c, &half, now, NULL, &second);
+		ck_state_free(&half);
+	}
+	return -1;
+}
+
+static int change(struct checks *c, const struct ck_state *now,
+		  const struct ck_state *target, const char *const *paths, int64_t seq,
+		  struct err *e)
+{
+	struct ckpt_wish w = { .cause = paths ? "restore" : "rollback" };
+	struct ck_state last = { 0 }, after;
+	struct ck_scan s = {
+		.layers = &c->layers, .prev = now, .hint = target, .copy = true
+	};
+	int r;
+
+	if (c->live)
+		r = go_live(c, now, target, paths, e);
+	else
+		r = paths ? checks_mount_go(c, now, target, paths, e)
+			  : ck_sync(&c->layers, now, target, e);
+	if (r == 0)
+		r = FAULT_POINT("ckpt.changed") ? err_sys(e, EIO, "fault") : 0;
+	if (r < 0)
+		return -1;
+	r = ck_scan(&s, &after, e);
+	if (r < 0)
+		return -1;
+	r = thaw(c, e);
+	if (r == 0)
+		r = checks_state(c, last_of(c), &last, e);
+	if (r == 0)
+		r = record(c, &last, &after, &w, seq, !c->live, e);
+	ck_state_free(&last);
+	ck_state_free(&after);
+	return r;
+}
+
+struct any {
+	bool found;
+};
+
+static int note_any(void *arg, const struct ck_diff *d, struct err *e)
+{
+	(void)d;
+	(void)e;
+	((struct any *)arg)->found = true;
+	return 1;
+}
+
+int checks_go(struct checks *c, int64_t seq, const char *const *paths,
+	      struct checks_gone *g, struct err *e)
+{
+	const struct ckpt_wish w = { .cause = paths ? "before restore"
+						    : "before rollback" };
+	struct ck_state last = { 0 }, now = { 0 }, target = { 0 };
+	struct any any = { false };
+	struct err second;
+	int r;
+
+	*g = (struct checks_gone){ 0 };
+	if (checks_state(c, seq, &target, e) < 0)
+		return -1;
+	r = look(c, true, &last, &now, e);
+	if (r == 0)
+		r = ck_compare(&c->layers, &now, &target, paths, note_any, &any, e);
+	if (r > 0)
+		r = 0;
+	if (r == 0 && any.found)
+		r = ck_count(&c->layers, &now, &target, &g->totals, e);
+	if (r == 0 && any.found && differ(&last, &now))
+		r = record(c, &last, &now, &w, -1, false, e);
+	g->before = last_of(c);
+	if (r == 0 && any.found) {
+		r = c->live ? 0
+			    : journal_changing_set(c->h->journal, c->t->rec.id, g->before,
+						   e);
+		if (r == 0) {
+			r = change(c, &now, &target, paths, seq, e);
+			g->after = last_of(c);
+			/* What cannot be taken back now is taken back by recovery. */
+			if (r < 0 && !c->live)
+				go_back(c, g->before, &second);
+		}
+	}
+	thaw(c, &second);
+	ck_state_free(&last);
+	ck_state_free(&now);
+	ck_state_free(&target);
+	return r;
+}
+
+int checks_kill(struct checks *c, struct err *e)
+{
+	return c->live ? live_kill(c->live, e) : 0;
+}
+
+int64_t checks_paused_us(const struct checks *c)
+{
+	return c->live ? live_paused_us(c->live) : 0;
+}
+
+int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struct err *e)
+{
+	struct ck_state last = { 0 }, now = { 0 }, target = { 0 };
+	struct ck_scan s = { .layers = &c->layers, .prev = &last };
+	int r;
+
+	if (checks_state(c, seq, &target, e) < 0)
+		return -1;
+	r = checks_state(c, last_of(c), &last, e);
+	if (r == 0)
+		r = ck_scan(&s, &now, e);
+	if (r == 0)
+		r = ck_count(&c->layers, &now, &target, t, e);
+	ck_state_free(&last);
+	ck_state_free(&now);
+	ck_state_free(&target);
+	return r;
+}
+
+int checks_begin(struct txn *t, struct err *e)
+{
+	struct checks c = { .t = t, .dir = own_dir(t->rec.dir, true) };
+	struct ck_scan s = { .layers = &c.layers, .copy = true };
+	struct ck_state none = { 0 }, now;
+	int r;
+
+	if (c.dir < 0)
+		return err_sys(e, c.dir, "cannot make the first checkpoint");
+	r = open_layers(&c, true, e);
+	if (r == 0)
+		r = ck_scan(&s, &now, e);
+	if (r == 0) {
+		r = ck_save(c.dir, 0, -1, &none, &now, e);
+		ck_state_free(&now);
+	}
+	release(&c);
+	return r;
+}
+
+int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e)
+{
+	struct checks *c;
+	int r;
+
+	if (t->rec.state != TXN_FROZEN)
+		return journal_changing_end(h->journal, t->rec.id, e);
+	if (checks_open(h, t, true, &c, e) < 0)
+		return -1;
+	r = go_back(c, back_to, e);
+	checks_close(c);
+	return r;
+}

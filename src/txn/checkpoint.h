@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_CHECKPOINT_H
+#define STET_TXN_CHECKPOINT_H
+
+#include "ckpt/ckpt.h"
+#include "txn/txn.h"
+
+/*
+ * Checkpoints of one transaction: taking them, going back to them, thinning them out.
+ * Number 0 is the beginning. Private directories (/tmp) are not part of them.
+ *
+ * Promises, in addition to those of txn.h:
+ *  8. A checkpoint that was reported has its row in the journal and its data in the stores;
+ *     without the row there is no checkpoint.
+ *  9. Going back keeps the state before it as a checkpoint. Whoever does it and dies leaves
+ *     a row that says where recovery goes back to: the state before.
+ */
+struct checks;
+
+/*
+ * Opens them, for changes if @change: then the transaction runs, or is pending and locked by
+ * us, and nobody else works on its checkpoints until checks_close().
+ */
+int checks_open(struct home *h, struct txn *t, bool change, struct checks **out,
+		struct err *e);
+void checks_close(struct checks *c); /* NULL is fine */
+
+/* Oldest first; owned by @c. */
+const struct ckpt_records *checks_all(const struct checks *c);
+
+/* ERR_USAGE if there is no such checkpoint (0 always is). */
+int checks_exists(const struct checks *c, int64_t seq, struct err *e);
+/* The one before @seq: 0 if it is the first. */
+int64_t checks_before(const struct checks *c, int64_t seq);
+
+struct ckpt_wish {
+	const char *cause, *command, *note;
+	bool named;
+};
+
+/* *out (owned by @c; NULL: nothing has changed since the last one, none was made). */
+int checks_take(struct checks *c, const struct ckpt_wish *w,
+		const struct ckpt_record **out, struct err *e);
+
+struct checks_gone {
+	int64_t before, after; /* numbers; after is 0 if nothing had to be done */
+	struct change_totals totals;
+};
+
+/*
+ * Makes the transaction what it was at @seq, or only @paths of it (absolute, NULL-ended).
+ * On failure it is what it was before. If it runs, its processes are stopped meanwhile and
+ * see the other state afterwards, through whatever they have open.
+ */
+int checks_go(struct checks *c, int64_t seq, const char *const *paths,
+	      struct checks_gone *g, struct err *e);
+/* Ends all processes but the command itself, if it runs. */
+int checks_kill(struct checks *c, struct err *e);
+
+/* How long its processes were stopped, in microseconds. */
+int64_t checks_paused_us(const struct checks *c);
+
+/* What going there would change. */
+int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struct err *e);
+
+/* At the very beginning: what the layers hold before anything has run is number 0. */
+int checks_begin(struct txn *t, struct err *e);
+
+/* Recovery: goes back where the journal says. */
+int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e);
+
+/*
+ * Two trees for each layer, in a directory of @c's, that differ as two checkpoints do; see
+ * ck_pair(). The layers are to be freed with checks_pair_free(), which deletes the trees.
+ */
+struct checks_pair {
+	struct change_layer *layers;
+	size_t n;
+	char **dirs;  /* of each layer: holds before/ and after/ */
+	char **names; /* what the layers point to */
+};
+int checks_pair(struct checks *c, int64_t a, int64_t b, struct checks_pair *p,
+		struct err *e);
+void checks_pair_free(struct checks_pair *p);
+
+/* Fills the empty layers of @to, by their hosts, with what @c held at @seq. */
+int checks_fill(struct checks *c, int64_t seq, const struct view *to, struct err *e);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_CHECKS_PARTS_H
+#define STET_TXN_CHECKS_PARTS_H
+
+#include "runner/live.h"
+#include "txn/checkpoint.h"
+
+/* Private to the room. */
+struct checks {
+	struct home *h;
+	struct txn *t;
+	int dir; /* the states' files; -1: there are none yet */
+	struct change_layer *changes;
+	struct ck_layers
+		layers; /* those that are overlays, in the order of txn_layers() */
+	struct ckpt_records all;
+	struct live *live; /* the sandbox that runs in it; NULL: none does */
+	bool frozen;
+};
+
+/* The state at @seq; free it. */
+int checks_state(struct checks *c, int64_t seq, struct ck_state *s, struct err *e);
+
+/* Lets old ones go if there are too many. Pointers into c->all do not outlive it. */
+void checks_thin(struct checks *c);
+
+/* Makes @paths what @target has there, through an overlay mounted for it, seen by nobody. */
+int checks_mount_go(struct checks *c, const struct ck_state *now,
+		    const struct ck_state *target, const char *const *paths,
+		    struct err *e);
+
+#endif

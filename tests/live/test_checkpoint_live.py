@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of a transaction that runs, and going back while it does."""
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pexpect
+import pytest
+from stetlib import wait_until
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "model"))
+
+import test_model as model  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+
+# Has its working directory, files, a mapping and a deleted directory where things change.
+AGENT = r"""
+import mmap, os, sys
+def see():
+    fd.seek(0)
+    print(dict(fd=fd.read(), rel=open("f").read(), map=bytes(m[0:3]).decode(), ls=sorted(os.listdir(".")),
+               a=open("../../a").read(), d=sorted(os.listdir("../../d")) if os.path.exists("../../d") else None,
+               old=os.path.exists("/proc/self/cwd/f")), flush=True)
+def wait():
+    print("ready", flush=True)
+    sys.stdin.readline()
+os.makedirs("n/deep")
+os.chdir("n/deep")
+open("f", "w").write("one")
+open("../../a", "a").write("1")
+fd = open("f", "r+")
+open("m", "wb").write(b"x" * 4096)
+mf = open("m", "r+b")
+m = mmap.mmap(mf.fileno(), 4096)
+m[0:3] = b"AAA"
+wait()
+# Through a page that is dirty already: no time of the file tells.
+m[0:3] = b"BBB"
+wait()
+open("f", "w").write("two")
+open("g", "w").write("g")
+os.unlink("../../d/c")
+os.rmdir("../../d")
+open("../../a", "a").write("2")
+wait()
+see()
+open("after", "w").write("after")
+os.mkdir("sub")
+os.rename("after", "sub/f2")
+open("f", "w").write("three")
+m[0:3] = b"CCC"
+wait()
+see()
+"""
+
+
+class Agent:
+    def __init__(self, stet, work, *argv):
+        self.p = stet.popen("run", "-q", "--", *argv, cwd=work, stdin=subprocess.PIPE)
+
+    def line(self):
+        return self.p.stdout.readline().decode().strip()
+
+    def ready(self):
+        assert self.line() == "ready"
+
+    def go(self):
+        self.p.stdin.write(b"\n")
+        self.p.stdin.flush()
+
+    def end(self):
+        self.p.stdin.close()
+        assert self.p.wait(60) == 0, self.p.stderr.read()
+
+
+def checkpoint(stet, work):
+    return stet("checkpoint", "--json", cwd=work).ok().json()
+
+
+def test_open_files_follow(stet, work, tree):
+    tree(work, {"a": "a", "d": {"c": "c"}})
+    agent = Agent(stet, work, PYTHON, "-u", "-c", AGENT)
+    agent.ready()
+    assert checkpoint(stet, work)["last"] == 1
+    assert checkpoint(stet, work)["checkpoint"] is None
+    agent.go()
+    agent.ready()
+    two = checkpoint(stet, work)
+    assert two["checkpoint"]["changes"]["changed"] == 1, "a store into a mapping was missed"
+    agent.go()
+    agent.ready()
+    r = stet("rollback", "--to", "1", "--json", cwd=work).ok().json()
+    assert (r["before"], r["after"]) == (3, 4)
+    agent.go()
+    assert eval(agent.line()) == {"fd": "one", "rel": "one", "map": "AAA", "ls": ["f", "m"],
+                                  "a": "a1", "d": ["c"], "old": True}
+    agent.ready()
+    stet("rollback", "--to", "3", cwd=work).ok()
+    agent.go()
+    assert eval(agent.line()) == {"fd": "two", "rel": "two", "map": "BBB", "ls": ["f", "g", "m"],
+                                  "a": "a12", "d": None, "old": True}
+    agent.end()
+    # What is left is pending, and as the last step left it.
+    assert stet.changes(cwd=work, below=work) == {b"a": "M", b"d": "D", b"d/c": "D", b"n": "A", b"n/deep": "A",
+                                      b"n/deep/f": "A", b"n/deep/g": "A", b"n/deep/m": "A"}
+
+
+def test_restore_while_it_runs(stet, work, tree):
+    tree(work, {"a": "a", "d": {"c": "c"}})
+    agent = Agent(stet, work, "sh", "-c",
+                  "echo b > a; rm -r d; echo ready; read x; cat a d/c; echo; echo ready; read x")
+    agent.ready()
+    stet("restore", "d", "--from", "0", cwd=work).ok()
+    agent.go()
+    assert agent.line() == "b" and agent.line() == "c"
+    agent.ready()
+    agent.go()
+    agent.end()
+    assert stet.changes(cwd=work, below=work) == {b"a": "M"}
+
+
+WRITER = r"""
+import os, sys
+i = 0
+while not os.path.exists("stop"):
+    i += 1
+    for name in ("x", "y", "z"):
+        with open(f"{name}{sys.argv[1]}", "r+" if i > 1 else "w") as f:
+            f.write(f"{i:09d}")
+"""
+
+
+def test_consistent_under_load(stet, work):
+    """Each writer writes a number into three files, one after the other, again and again."""
+    writers = " ".join(f"{PYTHON} -c '{WRITER}' {n} &" for n in range(4))
+    agent = Agent(stet, work, "sh", "-c", f"{writers} echo ready; read x; touch stop; wait")
+    agent.ready()
+    wait_until(lambda: len(stet.changes(cwd=work, below=work)) >= 12)
+    points = [checkpoint(stet, work)["last"] for _ in range(6)]
+    assert len(set(points)) == 6
+    agent.go()
+    agent.end()
+    for n in points:
+        seen = stet("explore", "--at", str(n), "--", "sh", "-c", "head -qc 9 x* y* z*",
+                    cwd=work).ok().out
+        v = [int(seen[i:i + 9]) for i in range(0, len(seen), 9)]
+        assert len(v) == 12
+        for k in range(4):
+            x, y, z = v[k], v[4 + k], v[8 + k]
+            assert x >= y >= z >= x - 1, (n, k, x, y, z)
+
+
+def test_no_shell_notices(stet, work):
+    """An interactive shell with jobs of every kind: nothing is said, nothing is different."""
+    p = pexpect.spawn(stet.path, ["run", "-q", "--", "bash", "--norc", "-i"], cwd=str(work),
+                      env=stet.environ({"PS1": "$ "}), timeout=30, encoding="utf-8")
+    p.expect_exact("$ ")
+    p.sendline("sleep 300 & (sleep 301; true) & sleep 302")
+    wait_until(lambda: subprocess.run(["pgrep", "-f", "^sleep 302"], check=False,
+                                      stdout=subprocess.DEVNULL).returncode == 0)
+    p.send("\x1a")
+    p.expect_exact("Stopped")
+    p.expect_exact("$ ")
+    for i in range(5):
+        p.sendline(f"echo {i} > f; echo d''one{i}")
+        p.expect_exact(f"done{i}\r\n")
+        p.expect_exact("$ ")
+        assert checkpoint(stet, work)["last"] == i + 1
+    p.sendline("jobs; echo e''nd")
+    p.expect_exact("end\r\n")
+    text = p.before
+    assert text.count("Running") == 2 and text.count("Stopped") == 1, text
+    stet("rollback", "--to", "2", cwd=work).ok()
+    p.sendline("echo f$(cat f); kill %1 %2 %3; echo o''ver")
+    p.expect_exact("f1\r\n")
+    p.expect_exact("over\r\n")
+    p.sendline("exit; exit")
+    p.expect(pexpect.EOF)
+    p.close()
+
+
+def test_kill(stet, work):
+    agent = Agent(stet, work, "sh", "-c",
+                  "echo 1 > f; sleep 310 & echo ready; read x; wait $!; echo $?")
+    agent.ready()
+    checkpoint(stet, work)
+    stet("explore", cwd=work).ok(125)
+    stet("rollback", "--to", "0", "--kill", cwd=work).ok()
+    agent.go()
+    assert agent.line() == "137"
+    agent.end()
+
+
+def test_a_client_that_dies_leaves_nothing_stopped(stet, work):
+    agent = Agent(stet, work, "sh", "-c", "echo 1 > f; echo ready; read x; echo on")
+    agent.ready()
+    (sock,) = [os.path.join(d, "ctl") for d, _, files in os.walk(stet.state) if "ctl" in files]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        at = os.open(os.path.dirname(sock), os.O_PATH)
+        s.connect(f"/proc/self/fd/{at}/ctl")
+        os.close(at)
+        # What is no message ends the conversation; a message that is one is answered.
+        s.send(b"x")
+        assert s.recv(4096) == b""
+    for _ in range(3):
+        p = stet.popen("rollback", "--to", "0", "--json", cwd=work)
+        p.kill()
+        p.wait()
+
+    agent.go()
+    assert agent.line() == "on"
+    agent.end()
+    assert not os.path.exists(sock)
+
+
+def test_only_one_decides(stet, work):
+    agent = Agent(stet, work, "sh", "-c", "echo 1 > f; echo ready; read x")
+    agent.ready()
+    checkpoint(stet, work)
+    for words in (["commit"], ["commit", "--at", "1"], ["rollback"]):
+        assert "t1 is running" in stet(*words, cwd=work).ok(4).err
+    r = stet("fork", "--at", "1", "--json", "--", "cat", "f", cwd=work).ok()
+    assert r.out == "1\n" and json.loads(r.err.splitlines()[-1])["from"] == "t1"
+    agent.go()
+    agent.end()
+
+
+def test_every_call(stet, work):
+    """A checkpoint before what the command starts, if anything has changed; not for its children."""
+    script = ("i=0; while [ $i -lt 4 ]; do i=$((i+1)); sh -c \"echo $i > f$i; sleep 1.5; :\"; done")
+    stet("run", "-q", "--checkpoint", "every-call", "--", "bash", "-c", script, cwd=work).ok()
+    points = [json.loads(x) for x in stet("log", "--json", cwd=work).ok().out.splitlines()]
+    assert points and all(p["cause"] == "call" and p["command"].startswith("sh -c echo ")
+                          for p in points)
+    first = points[-1]
+    assert first["command"].startswith("sh -c echo 2 ") and first["changes"]["added"] == 1
+    stet("run", "-q", "--checkpoint", "none", "--", "sh", "-c", "echo a > a; ls; rm -r .", cwd=work)
+    assert stet("log", "t2", "--json", cwd=work).ok().out == ""
+
+
+@pytest.mark.parametrize("kind", [model.Ended, model.Live])
+def test_model(stet, home, tree, kind):
+    """A short one; `make model` has the thousands."""
+    work, plain = model.prepare(home, tree, 77)
+    real = kind(stet, work)
+    model.drive(real, plain, 77, 200 if kind is model.Live else 60, 20)
+    if kind is model.Live:
+        real.end()
