@@ -15,10 +15,11 @@
 
 static int write_page(const char *dir, const struct verb *v)
 {
-	AUTO_FREE char *path = NULL;
+	AUTO_FREE char *path = NULL, *page = NULL;
 	FILE *f;
 
-	path = xasprintf("%s/stet%s%s.1", dir, v ? "-" : "", v ? v->name : "");
+	page = help_page(v);
+	path = xasprintf("%s/%s.1", dir, page);
 	f = fopen(path, "we");
 	if (!f)
 		return -errno;

@@ -46,6 +46,11 @@ static const struct front {
 	{ &verb_check, print_check, NULL },
 	{ &verb_recover, print_recover, NULL },
 	{ &verb_doctor, print_doctor, NULL },
+	{ &verb_policy_check, print_policy_check, NULL },
+	{ &verb_policy_show, print_policy_show, NULL },
+	{ &verb_policy_test, print_policy_test, NULL },
+	{ &verb_policy_explain, print_policy_explain, NULL },
+	{ &verb_allow, print_allow, NULL },
 	{ &verb_version, print_version, NULL },
 	{ &verb_help, print_help, NULL },
 	{ &verb_completion, print_completion, NULL },
@@ -245,6 +250,14 @@ static int run_bare(struct cli *c)
 	return cli_verb(c, &verb_status, &req);
 }
 
+/* What was typed where a verb should be: one word, or two if the first is half a name. */
+static char *typed_verb(int argc, char **argv)
+{
+	if (argc > 2 && verb_is_group(argv[1]))
+		return xasprintf("%s %s", argv[1], argv[2]);
+	return xstrdup(argv[1]);
+}
+
 int cli_main(int argc, char **argv, char *const *env)
 {
 	static const struct {
@@ -259,27 +272,29 @@ int cli_main(int argc, char **argv, char *const *env)
 	const struct verb *v;
 	struct cli c = { .out = stdout };
 	struct err e;
-	int status;
+	int status, words = 1;
 	size_t i;
 
 	if (argc > 1 && strcmp(argv[1], HOUSEKEEP_OPTION) == 0)
 		return housekeep_main(argc, argv);
 	op_ctx_init(&c.ctx, env);
-	v = argc > 1 ? verb_find(argv[1]) : NULL;
+	v = verb_at(argc - 1, argv + 1, &words);
 	for (i = 0; argc > 1 && i < ARRAY_SIZE(spelt); i++)
 		if (strcmp(argv[1], spelt[i].option) == 0)
 			v = spelt[i].verb;
 	if (argc < 2) {
 		status = run_bare(&c);
 	} else if (v) {
-		status = run_line(&c, v, argc - 1, argv + 1);
+		status = run_line(&c, v, argc - words, argv + words);
 	} else {
 		if (argv[1][0] == '-') {
 			err_set(&e, ERR_USAGE, "unknown option '%s' before the verb",
 				argv[1]);
 			err_hint(&e, "see: stet help");
 		} else {
-			verb_unknown(argv[1], &e);
+			AUTO_FREE char *name = typed_verb(argc, argv);
+
+			verb_unknown(name, &e);
 		}
 		status = report(NULL, false, &e);
 	}

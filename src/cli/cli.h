@@ -38,7 +38,8 @@ cli_print print_run, print_exec, print_explore, print_status, print_list, print_
 	print_commit, print_rollback, print_undo, print_redo, print_log, print_audit,
 	print_forget, print_prune, print_check, print_recover, print_doctor,
 	print_version, print_help, print_completion, print_checkpoint, print_show,
-	print_restore, print_fork;
+	print_restore, print_fork, print_policy_check, print_policy_show,
+	print_policy_test, print_policy_explain, print_allow;
 
 /* The checkpoints of a transaction, for stet log. */
 struct log_res;
@@ -66,6 +67,8 @@ void cli_complain(const struct err *e, bool hint);
 
 /* Usage of one verb, or the overview if @v is NULL. */
 void help_text(FILE *out, const struct verb *v);
+/* Name of its manual page, "stet-policy-check"; to be freed. */
+char *help_page(const struct verb *v);
 /* The same as a manual page, in roff. */
 void help_man(FILE *out, const struct verb *v);
 void completion_script(FILE *out, const char *shell);

@@ -33,6 +33,49 @@ static bool takes_command(const struct verb *v)
 	return false;
 }
 
+/* Names of two words are completed one by one. */
+static size_t first_len(const struct verb *v)
+{
+	return strcspn(v->name, " ");
+}
+
+static bool same_group(const struct verb *a, const struct verb *b)
+{
+	size_t n = first_len(a);
+
+	return n == first_len(b) && strncmp(a->name, b->name, n) == 0;
+}
+
+/* Does number @i begin a group of names of two words? */
+static bool new_group(size_t i)
+{
+	return verbs[i]->name[first_len(verbs[i])] &&
+	       (i == 0 || !same_group(verbs[i], verbs[i - 1]));
+}
+
+static void first_words(FILE *out)
+{
+	size_t i;
+
+	for (i = 0; verbs[i]; i++)
+		if (new_group(i) || !verbs[i]->name[first_len(verbs[i])])
+			fprintf(out, "%s%.*s", i ? " " : "", (int)first_len(verbs[i]),
+				verbs[i]->name);
+}
+
+static void second_words(FILE *out, const struct verb *group)
+{
+	const char *between = "";
+	size_t i;
+
+	for (i = 0; verbs[i]; i++) {
+		if (!same_group(verbs[i], group))
+			continue;
+		fprintf(out, "%s%s", between, verbs[i]->name + first_len(group) + 1);
+		between = " ";
+	}
+}
+
 static void bash_kind(FILE *out, enum arg_kind kind, const char *const *choices)
 {
 	switch (kind) {
@@ -66,7 +109,7 @@ static void bash_verb(FILE *out, const struct verb *v)
 	const struct verb_opt *o;
 	size_t i;
 
-	fprintf(out, "\t%s)\n\t\tcase $prev in\n", v->name);
+	fprintf(out, "\t'%s')\n\t\tcase $prev in\n", v->name);
 	for (i = 0; (o = verb_opt_at(v, i)); i++) {
 		if (o->type == OPT_FLAG)
 			continue;
@@ -113,12 +156,11 @@ static void bash(FILE *out)
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
 	      "\tlocal verb=${COMP_WORDS[1]} i verbs=\"",
 	      out);
-	for (i = 0; verbs[i]; i++)
-		fprintf(out, "%s%s", i ? " " : "", verbs[i]->name);
-	fputs("\" runs=\" ", out);
+	first_words(out);
+	fputs("\" runs=\":", out);
 	for (i = 0; verbs[i]; i++)
 		if (takes_command(verbs[i]))
-			fprintf(out, "%s ", verbs[i]->name);
+			fprintf(out, "%s:", verbs[i]->name);
 	fputs("\"\n"
 	      "\tCOMPREPLY=()\n"
 	      "\tif [[ $cur == = ]]; then\n"
@@ -130,9 +172,22 @@ static void bash(FILE *out)
 	      "\t\t_stet_words \"$verbs --help --version\"\n"
 	      "\t\treturn\n"
 	      "\tfi\n"
+	      "\tcase $verb in\n",
+	      out);
+	for (i = 0; verbs[i]; i++) {
+		if (!new_group(i))
+			continue;
+		fprintf(out,
+			"\t%.*s)\n\t\tif ((COMP_CWORD == 2)); then\n\t\t\t_stet_words \"",
+			(int)first_len(verbs[i]), verbs[i]->name);
+		second_words(out, verbs[i]);
+		fputs("\"\n\t\t\treturn\n\t\tfi\n\t\tverb+=\" ${COMP_WORDS[2]}\"\n\t\t;;\n",
+		      out);
+	}
+	fputs("\tesac\n"
 	      "\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
 	      "\t\t[[ ${COMP_WORDS[i]} == -- ]] || continue\n"
-	      "\t\tif [[ $runs == *\" $verb \"* ]] && declare -F _command_offset >/dev/null; then\n"
+	      "\t\tif [[ $runs == *\":$verb:\"* ]] && declare -F _command_offset >/dev/null; then\n"
 	      "\t\t\t_command_offset $((i + 1))\n"
 	      "\t\telse\n"
 	      "\t\t\t_stet_files -f\n"
@@ -225,8 +280,15 @@ static void zsh(FILE *out)
 	      "\tverbs=(\n",
 	      out);
 	for (i = 0; verbs[i]; i++) {
-		fprintf(out, "\t\t'%s:", verbs[i]->name);
-		zsh_text(out, verbs[i]->summary);
+		bool group = new_group(i);
+
+		if (!group && verbs[i]->name[first_len(verbs[i])])
+			continue;
+		fprintf(out, "\t\t'%.*s:", (int)first_len(verbs[i]), verbs[i]->name);
+		if (group)
+			second_words(out, verbs[i]);
+		else
+			zsh_text(out, verbs[i]->summary);
 		fputs("'\n", out);
 	}
 	fputs("\t)\n\t_describe verb verbs\n}\n"
@@ -237,9 +299,20 @@ static void zsh(FILE *out)
 	      "\tcase $verb in\n",
 	      out);
 	for (i = 0; verbs[i]; i++) {
+		if (!new_group(i))
+			continue;
+		fprintf(out, "\t%.*s)\n\t\tif ((CURRENT == 2)); then\n\t\t\tcompadd ",
+			(int)first_len(verbs[i]), verbs[i]->name);
+		second_words(out, verbs[i]);
+		fputs("\n\t\t\treturn\n\t\tfi\n\t\tverb+=\" $words[2]\"\n"
+		      "\t\tshift words\n\t\t((CURRENT--))\n\t\t;;\n",
+		      out);
+	}
+	fputs("\tesac\n\tcase $verb in\n", out);
+	for (i = 0; verbs[i]; i++) {
 		const struct verb *v = verbs[i];
 
-		fprintf(out, "\t%s)\n\t\t_arguments -s -S", v->name);
+		fprintf(out, "\t'%s')\n\t\t_arguments -s -S", v->name);
 		for (k = 0; (o = verb_opt_at(v, k)); k++)
 			zsh_option(out, o);
 		for (k = 0; v->args && v->args[k].name; k++) {
@@ -288,8 +361,7 @@ static void fish_kind(FILE *out, enum arg_kind kind, const char *const *choices)
 		break;
 	case ARG_VERB:
 		fputs(" -f -a '", out);
-		for (size_t i = 0; verbs[i]; i++)
-			fprintf(out, "%s%s", i ? " " : "", verbs[i]->name);
+		first_words(out);
 		fputc('\'', out);
 		break;
 	case ARG_CHOICE:
@@ -305,6 +377,27 @@ static void fish_kind(FILE *out, enum arg_kind kind, const char *const *choices)
 	}
 }
 
+/* The condition that only the first word of a name is there. */
+static void fish_first(FILE *out, const struct verb *v)
+{
+	fprintf(out,
+		" -n '__fish_seen_subcommand_from %.*s; and not __fish_seen_subcommand_from ",
+		(int)first_len(v), v->name);
+	second_words(out, v);
+	fputc('\'', out);
+}
+
+/* The condition that the verb is there. */
+static void fish_seen(FILE *out, const struct verb *v)
+{
+	const char *second = v->name + first_len(v);
+
+	fprintf(out, " -n '__fish_seen_subcommand_from %.*s", (int)first_len(v), v->name);
+	if (*second)
+		fprintf(out, "; and __fish_seen_subcommand_from %s", second + 1);
+	fputc('\'', out);
+}
+
 static void fish(FILE *out)
 {
 	const struct verb_opt *o;
@@ -312,18 +405,30 @@ static void fish(FILE *out)
 
 	fputs("# fish completion for stet\ncomplete -c stet -f\n", out);
 	for (i = 0; verbs[i]; i++) {
-		fprintf(out, "complete -c stet -n __fish_use_subcommand -a %s -d ",
-			verbs[i]->name);
-		fish_text(out, verbs[i]->summary);
-		fputc('\n', out);
+		const char *second = verbs[i]->name + first_len(verbs[i]);
+
+		if (!*second || new_group(i)) {
+			fprintf(out,
+				"complete -c stet -n __fish_use_subcommand -a %.*s -d ",
+				(int)first_len(verbs[i]), verbs[i]->name);
+			fish_text(out, verbs[i]->summary);
+			fputc('\n', out);
+		}
+		if (*second) {
+			fputs("complete -c stet", out);
+			fish_first(out, verbs[i]);
+			fprintf(out, " -a %s -d ", second + 1);
+			fish_text(out, verbs[i]->summary);
+			fputc('\n', out);
+		}
 	}
 	for (i = 0; verbs[i]; i++) {
 		const struct verb *v = verbs[i];
 
 		for (k = 0; (o = verb_opt_at(v, k)); k++) {
-			fprintf(out,
-				"complete -c stet -n '__fish_seen_subcommand_from %s' -l %s",
-				v->name, o->name);
+			fputs("complete -c stet", out);
+			fish_seen(out, v);
+			fprintf(out, " -l %s", o->name);
 			if (o->letter)
 				fprintf(out, " -s %c", o->letter);
 			if (o->type != OPT_FLAG) {
@@ -335,9 +440,8 @@ static void fish(FILE *out)
 			fputc('\n', out);
 		}
 		for (k = 0; v->args && v->args[k].name; k++) {
-			fprintf(out,
-				"complete -c stet -n '__fish_seen_subcommand_from %s'",
-				v->name);
+			fputs("complete -c stet", out);
+			fish_seen(out, v);
 			fish_kind(out, v->args[k].kind, v->args[k].choices);
 			fputc('\n', out);
 		}

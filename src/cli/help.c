@@ -117,6 +117,16 @@ static char *option_head(const struct verb_opt *o)
 	return buf_take(&b);
 }
 
+char *help_page(const struct verb *v)
+{
+	char *page = v ? xasprintf("stet-%s", v->name) : xstrdup("stet"), *p;
+
+	for (p = page; *p; p++)
+		if (*p == ' ')
+			*p = '-';
+	return page;
+}
+
 static void overview(FILE *out)
 {
 	size_t i;
@@ -125,7 +135,7 @@ static void overview(FILE *out)
 	fill(out, intro, strlen(intro), 0, 0);
 	fputs("\nVerbs:\n", out);
 	for (i = 0; verbs[i]; i++)
-		row(out, verbs[i]->name, verbs[i]->summary, 14);
+		row(out, verbs[i]->name, verbs[i]->summary, 18);
 	fputc('\n', out);
 	fill(out, transactions, strlen(transactions), 0, 0);
 	fputs("\nMore: stet help VERB\n", out);
@@ -240,7 +250,11 @@ static void man_overview(FILE *out)
 	roff_s(out, transactions);
 	fputs("\n.SH VERBS\n", out);
 	for (i = 0; verbs[i]; i++) {
-		fprintf(out, ".TP\n.BR stet\\-%s (1)\n", verbs[i]->name);
+		AUTO_FREE char *page = help_page(verbs[i]);
+
+		fputs(".TP\n.BR ", out);
+		roff_s(out, page);
+		fputs(" (1)\n", out);
 		roff_s(out, verbs[i]->summary);
 		fputc('\n', out);
 	}
@@ -261,7 +275,7 @@ void help_man(FILE *out, const struct verb *v)
 		return;
 	}
 	operands = verb_operands(v);
-	page = xasprintf("stet-%s", v->name);
+	page = help_page(v);
 	man_head(out, page, v->summary);
 	fprintf(out, ".B stet %s\n[\\fIOPTION\\fR...]\n", v->name);
 	roff_s(out, operands);

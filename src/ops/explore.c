@@ -8,6 +8,7 @@
 #include "ops/fork.h"
 #include "ops/json.h"
 #include "ops/judge.h"
+#include "ops/policy_files.h"
 #include "ops/sandbox.h"
 
 #define AT(field) offsetof(struct explore_req, field)
@@ -65,13 +66,20 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 		.lock = t->lock,
 		.control = t->rec.dir,
 	};
+	struct op_policy policy;
 	struct judge j;
 	int r;
 
-	judge_open(&j, ctx, policy_builtin(), &t->rec);
+	if (op_policy_load(ctx, t->rec.workspace, &policy, e) < 0) {
+		op_policy_free(&policy);
+		strv_free(env);
+		return -1;
+	}
+	judge_open(&j, ctx, policy.p, &t->rec);
 	judge_attach(&j, &spec);
 	r = runner_run(&spec, run, e);
 	judge_close(&j);
+	op_policy_free(&policy);
 	strv_free(env);
 	return r;
 }

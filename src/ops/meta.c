@@ -50,13 +50,17 @@ int op_help(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct help_req *rq = req;
 	struct help_res *res = result;
+	AUTO_BUF struct buf name = BUF_INIT;
+	size_t i;
 
 	(void)ctx;
 	res->man = rq->man;
-	if (!rq->verb)
+	if (!rq->words)
 		return 0;
-	res->verb = verb_find(rq->verb);
-	return res->verb ? 0 : verb_unknown(rq->verb, e);
+	for (i = 0; rq->words[i]; i++)
+		buf_addf(&name, "%s%s", i ? " " : "", rq->words[i]);
+	res->verb = verb_find(buf_str(&name));
+	return res->verb ? 0 : verb_unknown(buf_str(&name), e);
 }
 
 char *verb_operands(const struct verb *v)
@@ -151,7 +155,7 @@ static const struct verb_opt help_opts[] = {
 };
 
 static const struct verb_arg help_args[] = {
-	{ "VERB", ARG_VERB, false, false, offsetof(struct help_req, verb) },
+	{ "VERB", ARG_VERB, false, true, offsetof(struct help_req, words) },
 	{ NULL },
 };
 

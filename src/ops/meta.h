@@ -16,7 +16,7 @@ int op_version(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 struct help_req {
 	struct verb_common common;
-	const char *verb;
+	char **words; /* of the verb's name */
 	bool man;
 };
 struct help_res {

@@ -231,7 +231,7 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 	if (view_make(&vr, &s->v, e) < 0)
 		return -1;
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) == 0) {
-		judge_open(&s->judge, s->ctx, policy_builtin(), &s->t.rec);
+		judge_open(&s->judge, s->ctx, s->policy.p, &s->t.rec);
 		s->judge.points = ask->points ? (enum judge_points)(ask->points - 1)
 					      : POINTS_RISKY;
 		s->t.rec.atomic = ask->atomic;
@@ -252,8 +252,12 @@ int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandb
 
 	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 } };
 	if (resolve_workspace(ctx, ask->workspace, &workspace, e) == 0 &&
-	    op_ctx_dir(ctx, &s->h, e) == 0 && make_wish(ctx, ask, &w, e) == 0)
+	    op_ctx_dir(ctx, &s->h, e) == 0 &&
+	    op_policy_load(ctx, workspace, &s->policy, e) == 0 &&
+	    make_wish(ctx, ask, &w, e) == 0)
 		r = prepare(s, ask, &w, workspace, e);
+	if (r < 0)
+		op_policy_free(&s->policy);
 	sandbox_wish_free(&w);
 	return r;
 }
@@ -328,6 +332,7 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 void sandbox_close(struct sandbox *s)
 {
 	judge_close(&s->judge);
+	op_policy_free(&s->policy);
 	txn_close(&s->t);
 	view_free(&s->v);
 }

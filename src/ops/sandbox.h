@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "ops/ctx.h"
 #include "ops/judge.h"
+#include "ops/policy_files.h"
 #include "runner/runner.h"
 #include "snap/view.h"
 
@@ -54,6 +55,7 @@ struct sandbox {
 	struct home *h;
 	struct txn t;
 	struct view v;
+	struct op_policy policy;
 	struct judge judge;
 	bool used;
 };

@@ -100,6 +100,15 @@ struct verb {
 /* All of them, in the order in which help shows them; ends with NULL. */
 extern const struct verb *const verbs[];
 
+/*
+ * Names may have two words: "policy check". The verb that the words of a command line begin
+ * with, or NULL; *words: how many those are.
+ */
+const struct verb *verb_at(int argc, char *const *argv, int *words);
+
+/* Is it the first word of such names? */
+bool verb_is_group(const char *name);
+
 /* By exact name, or NULL. */
 const struct verb *verb_find(const char *name);
 

@@ -1,17 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/verbs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 
 const struct verb *const verbs[] = {
-	&verb_run,	&verb_exec,    &verb_status, &verb_diff,       &verb_commit,
-	&verb_rollback, &verb_undo,    &verb_redo,   &verb_checkpoint, &verb_show,
-	&verb_restore,	&verb_fork,    &verb_log,    &verb_audit,      &verb_list,
-	&verb_explore,	&verb_forget,  &verb_prune,  &verb_check,      &verb_recover,
-	&verb_doctor,	&verb_version, &verb_help,   &verb_completion, NULL,
+	&verb_run,
+	&verb_exec,
+	&verb_status,
+	&verb_diff,
+	&verb_commit,
+	&verb_rollback,
+	&verb_undo,
+	&verb_redo,
+	&verb_checkpoint,
+	&verb_show,
+	&verb_restore,
+	&verb_fork,
+	&verb_log,
+	&verb_audit,
+	&verb_list,
+	&verb_explore,
+	&verb_forget,
+	&verb_prune,
+	&verb_check,
+	&verb_recover,
+	&verb_doctor,
+	&verb_policy_check,
+	&verb_policy_show,
+	&verb_policy_test,
+	&verb_policy_explain,
+	&verb_allow,
+	&verb_version,
+	&verb_help,
+	&verb_completion,
+	NULL,
 };
 
 static const char *const color_choices[] = { "auto", "always", "never", NULL };
@@ -56,6 +82,31 @@ const struct verb *verb_find(const char *name)
 		if (strcmp(verbs[i]->name, name) == 0)
 			return verbs[i];
 	return NULL;
+}
+
+const struct verb *verb_at(int argc, char *const *argv, int *words)
+{
+	const struct verb *v = NULL;
+	char name[64];
+
+	*words = 2;
+	if (argc > 1 &&
+	    snprintf(name, sizeof(name), "%s %s", argv[0], argv[1]) < (int)sizeof(name))
+		v = verb_find(name);
+	if (v)
+		return v;
+	*words = 1;
+	return argc > 0 ? verb_find(argv[0]) : NULL;
+}
+
+bool verb_is_group(const char *name)
+{
+	size_t len = strlen(name), i;
+
+	for (i = 0; verbs[i]; i++)
+		if (strncmp(verbs[i]->name, name, len) == 0 && verbs[i]->name[len] == ' ')
+			return true;
+	return false;
 }
 
 enum { NAME_MAX_LEN = 24 };

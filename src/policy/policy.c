@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/policy.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "policy/check.h"
+#include "policy/digest.h"
+#include "policy/judge.h"
+#include "policy/schema.h"
 
-struct policy {
-	char hash[65];
-	struct policy_limits limits;
+#include "builtin.inc"
+
+static const enum policy_origin builtin_origins[ARRAY_SIZE(builtin_docs)];
+
+static const struct policy builtin = {
+	.docs = builtin_docs,
+	.origins = builtin_origins,
+	.docs_count = ARRAY_SIZE(builtin_docs),
+	.hash = BUILTIN_HASH,
 };
 
-/* No rule: everything is allowed. The hash is that of the empty text. */
-static const struct policy builtin = {
-	.hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+const struct text_facts policy_test_facts = {
+	.cwd = "/home/me/project",
+	.workspace = "/home/me/project",
+	.home = "/home/me",
 };
 
 const char *verdict_name(enum verdict_kind kind)
@@ -38,19 +51,153 @@ const char *policy_origin_name(enum policy_origin origin)
 	return origin < ARRAY_SIZE(names) ? names[origin] : "unknown";
 }
 
+/* The smaller of two limits, 0 being none. */
+static void tighten(uint64_t *limit, uint64_t value)
+{
+	if (value && (!*limit || value < *limit))
+		*limit = value;
+}
+
+static void take_limits(struct policy_limits *l, const struct doc_limits *d)
+{
+	const struct {
+		const char *text;
+		uint64_t *size;
+		int64_t *time;
+	} each[] = {
+		{ d->memory, &l->memory, NULL }, { d->disk, &l->disk, NULL },
+		{ d->file, &l->file, NULL },	 { d->output, &l->output, NULL },
+		{ d->wall, NULL, &l->wall_ms },	 { d->cpu, NULL, &l->cpu_ms },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(each); i++) {
+		uint64_t size = 0;
+		int64_t ms = 0;
+
+		if (!each[i].text)
+			continue;
+		if (each[i].size && text_parse_size(each[i].text, &size) == 0)
+			tighten(each[i].size, size);
+		if (each[i].time && text_parse_duration(each[i].text, &ms) == 0 &&
+		    (!*each[i].time || ms < *each[i].time))
+			*each[i].time = ms;
+	}
+	if (d->pids > 0 && (!l->pids || d->pids < l->pids))
+		l->pids = d->pids;
+}
+
+static struct policy *make(size_t layers)
+{
+	struct policy *p = xcalloc(1, sizeof(*p));
+	size_t n = ARRAY_SIZE(builtin_docs), i;
+	const struct doc **docs = xcalloc(n + layers, sizeof(*docs));
+	enum policy_origin *origins = xcalloc(n + layers, sizeof(*origins));
+
+	for (i = 0; i < n; i++)
+		docs[i] = builtin_docs[i];
+	p->docs = docs;
+	p->origins = origins;
+	p->docs_count = n;
+	p->owned = xcalloc(layers + 1, sizeof(*p->owned));
+	return p;
+}
+
+static void add_layer(struct policy *p, struct doc *d, enum policy_origin origin)
+{
+	/* Our own arrays, made above. */
+	const struct doc **docs = (const struct doc **)(uintptr_t)p->docs;
+	enum policy_origin *origins = (enum policy_origin *)(uintptr_t)p->origins;
+
+	docs[p->docs_count] = d;
+	origins[p->docs_count++] = origin;
+	p->owned[p->owned_count++] = d;
+}
+
+static void settle(struct policy *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->docs_count; i++) {
+		if (p->docs[i]->limits)
+			take_limits(&p->limits, p->docs[i]->limits);
+		if (p->docs[i]->fallback > p->fallback)
+			p->fallback = p->docs[i]->fallback;
+	}
+}
+
+static void make_hash(struct policy *p, const struct policy_source *sources, size_t n)
+{
+	struct digest d;
+	size_t i;
+
+	if (!n) {
+		memcpy(p->hash, builtin.hash, sizeof(p->hash));
+		return;
+	}
+	digest_begin(&d);
+	digest_add(&d, builtin.hash, sizeof(builtin.hash));
+	for (i = 0; i < n; i++) {
+		struct digest one;
+		char hex[DIGEST_HEX];
+
+		digest_begin(&one);
+		digest_add(&one, sources[i].text, sources[i].len);
+		digest_end(&one, hex);
+		digest_add(&d, policy_origin_name(sources[i].origin), 4);
+		digest_add(&d, hex, sizeof(hex));
+	}
+	digest_end(&d, p->hash);
+}
+
 int policy_load(const struct policy_source *sources, size_t n, struct policy **out,
 		struct err *e)
 {
-	if (n)
-		return err_set(e, ERR_UNSUPPORTED, "%s:1: policy files are not read yet",
-			       sources[0].name);
-	*out = xcalloc(1, sizeof(**out));
-	**out = builtin;
-	return 0;
+	struct doc_lines *lines = xcalloc(n + 1, sizeof(*lines));
+	struct policy *p = make(n);
+	size_t i;
+	int r = 0;
+
+	*out = NULL;
+	for (i = 0; i < n && r == 0; i++) {
+		struct doc *d;
+
+		r = doc_parse(sources[i].name, sources[i].text, sources[i].len, &d,
+			      &lines[i], e);
+		if (r < 0)
+			break;
+		add_layer(p, d, sources[i].origin);
+		r = check_layer(p, p->docs_count - 1, sources[i].name, &lines[i], e);
+	}
+	if (r == 0) {
+		settle(p);
+		make_hash(p, sources, n);
+	}
+	/* Only now, when it is whole: each layer has a say in what comes out. */
+	for (i = 0; i < n && r == 0; i++)
+		r = check_tests(p, ARRAY_SIZE(builtin_docs) + i, sources[i].name,
+				&lines[i], e);
+	for (i = 0; i < n; i++)
+		doc_lines_free(&lines[i]);
+	free(lines);
+	if (r < 0)
+		policy_free(p);
+	else
+		*out = p;
+	return r;
 }
 
 void policy_free(struct policy *p)
 {
+	size_t i;
+
+	if (!p)
+		return;
+	for (i = 0; i < p->owned_count; i++)
+		doc_free(p->owned[i]);
+	free(p->owned);
+	free((void *)(uintptr_t)p->docs);
+	free((void *)(uintptr_t)p->origins);
 	free(p);
 }
 
@@ -64,34 +211,13 @@ const char *policy_hash(const struct policy *p)
 	return p->hash;
 }
 
-void policy_judge_exec(const struct policy *p, const struct exec_facts *f,
-		       struct verdict *v)
+void policy_text_hash(const char *text, size_t len, char hex[65])
 {
-	(void)p;
-	(void)f;
-	memset(v, 0, sizeof(*v));
-}
+	struct digest d;
 
-int policy_judge_text(const struct policy *p, const char *text, size_t len,
-		      const struct text_facts *f, struct verdict *v, struct err *e)
-{
-	(void)p;
-	(void)text;
-	(void)f;
-	memset(v, 0, sizeof(*v));
-	if (len > POLICY_TEXT_MAX)
-		return err_set(e, ERR_USAGE, "the text is longer than %d bytes",
-			       POLICY_TEXT_MAX);
-	v->kind = VERDICT_DEFER;
-	return 0;
-}
-
-void policy_judge_change(const struct policy *p, const struct change_facts *f,
-			 struct verdict *v)
-{
-	(void)p;
-	(void)f;
-	memset(v, 0, sizeof(*v));
+	digest_begin(&d);
+	digest_add(&d, text, len);
+	digest_end(&d, hex);
 }
 
 const struct policy_limits *policy_limits(const struct policy *p)
@@ -99,9 +225,90 @@ const struct policy_limits *policy_limits(const struct policy *p)
 	return &p->limits;
 }
 
+enum verdict_kind policy_default(const struct policy *p)
+{
+	return p->fallback;
+}
+
+bool policy_is_off(const struct policy *p, const char *id)
+{
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < p->docs_count; i++)
+		for (k = 0; k < p->docs[i]->off_count; k++)
+			if (fnmatch(p->docs[i]->off[k], id, 0) == 0)
+				return true;
+	return false;
+}
+
 bool policy_env_allows(const struct policy *p, const char *name)
 {
-	(void)p;
-	(void)name;
+	size_t i;
+	uint32_t k;
+
+	/* Every list has to have it: a layer can only take away. */
+	for (i = 0; i < p->docs_count; i++) {
+		const struct doc *d = p->docs[i];
+
+		for (k = 0; k < d->environment_count; k++)
+			if (fnmatch(d->environment[k], name, 0) == 0)
+				break;
+		if (d->environment_count && k == d->environment_count)
+			return false;
+	}
 	return true;
+}
+
+bool policy_rule_at(const struct policy *p, size_t i, struct policy_rule *out)
+{
+	size_t d;
+
+	for (d = 0; d < p->docs_count; d++) {
+		const struct doc *doc = p->docs[d];
+
+		memset(out, 0, sizeof(*out));
+		out->origin = p->origins[d];
+		if (i < doc->rules_count) {
+			const struct doc_rule *r = &doc->rules[i];
+
+			out->id = r->id;
+			out->group = r->group;
+			out->why = r->why;
+			out->hint = r->hint;
+			out->verdict = r->verdict;
+			out->off = policy_is_off(p, r->id);
+			return true;
+		}
+		i -= doc->rules_count;
+		if (i < doc->diff_count) {
+			const struct doc_diff *r = &doc->diff[i];
+
+			out->id = r->id;
+			out->why = r->why;
+			out->hint = r->hint;
+			out->verdict = r->verdict;
+			out->diff = true;
+			out->off = policy_is_off(p, r->id);
+			return true;
+		}
+		i -= doc->diff_count;
+	}
+	return false;
+}
+
+char *policy_rule_text(const struct policy *p, const char *id)
+{
+	size_t d;
+	uint32_t i;
+
+	for (d = 0; d < p->docs_count; d++) {
+		for (i = 0; i < p->docs[d]->rules_count; i++)
+			if (strcmp(p->docs[d]->rules[i].id, id) == 0)
+				return doc_rule_text(&p->docs[d]->rules[i]);
+		for (i = 0; i < p->docs[d]->diff_count; i++)
+			if (strcmp(p->docs[d]->diff[i].id, id) == 0)
+				return doc_diff_text(&p->docs[d]->diff[i]);
+	}
+	return NULL;
 }

@@ -98,6 +98,9 @@ const struct policy *policy_builtin(void);
 /* SHA-256 of everything that has an effect on verdicts, as 64 hexadecimal digits. */
 const char *policy_hash(const struct policy *p);
 
+/* SHA-256 of a text, as above. */
+void policy_text_hash(const char *text, size_t len, char hex[65]);
+
 /*
  * Judges one program that is to run or has just been started. Wrappers (sudo, env,
  * timeout, find -exec, sh -c with its text …) are looked into; the strictest of what they
@@ -142,6 +145,44 @@ struct policy_limits {
 
 /* The strictest of all layers; belongs to the policy. */
 const struct policy_limits *policy_limits(const struct policy *p);
+
+/* What there is to say about one rule; the strings belong to the policy. */
+struct policy_rule {
+	const char *id, *group, *why, *hint;
+	enum verdict_kind verdict;
+	enum policy_origin origin;
+	bool diff; /* judges changes, not commands */
+	bool off;  /* switched off by another layer */
+};
+
+/* Rule number @i, from 0 on; false behind the last. */
+bool policy_rule_at(const struct policy *p, size_t i, struct policy_rule *out);
+
+/* The rule as it would stand in a file, to be freed; NULL if there is none of that name. */
+char *policy_rule_text(const struct policy *p, const char *id);
+
+/* The strictest default of all layers. */
+enum verdict_kind policy_default(const struct policy *p);
+
+/*
+ * Runs the tests that stand in rules of @origin and those after it, and asks for the
+ * hints. @fn is told of each; @got says what came out. Returns the number of those that
+ * came out differently.
+ */
+struct policy_test {
+	const char *rule, *text;
+	enum verdict_kind want; /* of a hint: VERDICT_ALLOW */
+	bool is_hint;		/* anything up to checkpoint will do */
+	bool passed;
+	struct verdict got;
+	size_t layer, index; /* of the document and of the rule in it */
+};
+typedef void policy_test_fn(void *arg, const struct policy_test *t);
+size_t policy_run_tests(const struct policy *p, enum policy_origin origin,
+			policy_test_fn *fn, void *arg);
+
+/* The place in which tests are run: $WORKSPACE and the current directory, and $HOME. */
+extern const struct text_facts policy_test_facts;
 
 /* May a variable of the environment be seen inside? Without a list every one may. */
 bool policy_env_allows(const struct policy *p, const char *name);

@@ -11,7 +11,8 @@ import pytest
 
 VERBS = ["run", "exec", "status", "diff", "commit", "rollback", "undo", "redo",
          "checkpoint", "show", "restore", "fork", "log", "audit", "list", "explore",
-         "forget", "prune", "check", "recover", "doctor", "version", "help", "completion"]
+         "forget", "prune", "check", "recover", "doctor",
+         "policy check", "policy show", "policy test", "policy explain", "allow", "version", "help", "completion"]
 
 # (words, exit status, the whole message)
 BAD = [
@@ -130,7 +131,7 @@ def test_help(stet, verb):
 
 def test_help_names_every_verb(stet):
     r = stet("help").ok()
-    assert re.findall(r"^  (\w+)  ", r.out, re.M) == VERBS
+    assert re.findall(r"^  (\w+(?: \w+)?)  ", r.out, re.M) == VERBS
     for words in (["--help"], ["-h"]):
         assert stet(*words).ok().out == r.out
     table = stet("help", "--json").ok().json()
@@ -140,7 +141,7 @@ def test_help_names_every_verb(stet):
 @pytest.mark.parametrize("verb", [None, *VERBS])
 def test_manual_page(stet, verb):
     page = stet("help", "--man", *([verb] if verb else [])).ok().out
-    name = f"stet-{verb}" if verb else "stet"
+    name = f"stet-{verb}".replace(" ", "-") if verb else "stet"
     assert f'.TH {name.upper()} 1 ' in page
     assert name.replace("-", "\\-") + " \\- " in page
     r = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z"], input=page.encode(),

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "policy/judge.h"
+
+static bool is_stdin(const struct word *w)
+{
+	return strcmp(w->s, "-") == 0 || strcmp(w->s, "/dev/stdin") == 0 ||
+	       strcmp(w->s, "/proc/self/fd/0") == 0 || strcmp(w->s, "/dev/fd/0") == 0;
+}
+
+static bool has_option(const struct line *l, const char *const *specs, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (match_option(l, specs[i], NULL) == TRI_YES)
+			return true;
+	return false;
+}
+
+/* Does it take its program from its standard input? */
+static bool reads_program(const struct doc_inner *in, const struct line *l)
+{
+	if (!in->stdin_text && !in->stdin_code)
+		return false;
+	if (has_option(l, in->texts, in->texts_count) ||
+	    has_option(l, in->code, in->code_count) ||
+	    has_option(l, in->modules, in->modules_count))
+		return false;
+	return !l->noperands || is_stdin(&l->operands[0].word) ||
+	       (in->stdin_text && match_option(l, "-s", NULL) == TRI_YES);
+}
+
+const struct names *program_source(const struct cmd *c, const struct line *l)
+{
+	const struct doc_inner *in = l->tool ? l->tool->inner : NULL;
+	size_t i;
+
+	/* The text of sh -c "$(…)", of eval "$(…)"; the file <(…). */
+	for (i = 0; in && i < l->nopts; i++)
+		if (l->opts[i].has_value && l->opts[i].value.from)
+			return l->opts[i].value.from;
+	if (in && (in->script || in->text) && l->noperands && l->operands[0].word.from)
+		return l->operands[0].word.from;
+	return in && reads_program(in, l) ? c->from : NULL;
+}
+
+/* "-c=alias.*=!": the part of the value behind what the pattern says; NULL if it differs. */
+static const char *behind_pattern(struct scene *s, const char *spec, const char *value)
+{
+	const char *eq = strchr(spec, '=');
+	size_t i;
+
+	if (!eq)
+		return value;
+	for (i = 1; value[i - 1]; i++)
+		if (fnmatch(eq + 1, arena_str(s->arena, value, i), 0) == 0)
+			return value + i;
+	return NULL;
+}
+
+static bool option_is(const struct line *l, const char *spec, const struct opt *o)
+{
+	struct line one = { .tool = l->tool, .nopts = 1 };
+	struct opt copy = *o;
+	char name[64];
+	size_t n = strcspn(spec, "=");
+
+	if (n >= sizeof(name))
+		return false;
+	memcpy(name, spec, n);
+	name[n] = 0;
+	one.opts = &copy;
+	return match_option(&one, name, NULL) == TRI_YES;
+}
+
+static void judge_value(struct scene *s, const struct word *w, const char *text)
+{
+	if (w->flags & WORD_OPEN)
+		judge_defer(s);
+	else
+		judge_shell(s, text, strlen(text));
+}
+
+/* A word as it must be written for a shell to see it so. */
+static const char *quoted(struct scene *s, const char *w)
+{
+	char *out = arena_take(s->arena, 4 * strlen(w) + 3), *p = out;
+
+	*p++ = '\'';
+	for (; *w; w++) {
+		if (*w == '\'') {
+			memcpy(p, "'\\''", 4);
+			p += 4;
+		} else {
+			*p++ = *w;
+		}
+	}
+	*p = '\'';
+	return out;
+}
+
+/* Words from @at on as text; NULL if they are not all known. */
+static const char *joined(struct scene *s, const struct cmd *c, size_t at, bool quote,
+			  const char *text)
+{
+	for (; at < c->n; at++) {
+		if (c->words[at].flags & WORD_OPEN)
+			return NULL;
+		text = arena_printf(s->arena, "%s%s%s", text, *text ? " " : "",
+				    quote ? quoted(s, c->words[at].s) : c->words[at].s);
+	}
+	return c->more ? NULL : text;
+}
+
+/* Options whose values are text or commands. True: the operands are only its arguments. */
+static bool judge_options(struct scene *s, const struct cmd *c, const struct line *l)
+{
+	const struct doc_inner *in = l->tool->inner;
+	size_t rest = l->noperands ? l->operands[0].at : c->n;
+	bool taken = false;
+	const char *text;
+	uint32_t k;
+	size_t i;
+
+	for (i = 0; i < l->nopts; i++) {
+		const struct opt *o = &l->opts[i];
+
+		if (!o->has_value)
+			continue;
+		for (k = 0; k < in->texts_count; k++) {
+			if (!option_is(l, in->texts[k], o))
+				continue;
+			text = behind_pattern(s, in->texts[k], o->value.s);
+			if (text)
+				judge_value(s, &o->value, text);
+			taken |= !strchr(in->texts[k], '=');
+		}
+		for (k = 0; k < in->again_count; k++) {
+			if (!option_is(l, in->again[k], o))
+				continue;
+			text = behind_pattern(s, in->again[k], o->value.s);
+			if (text && text[0] != '!')
+				judge_value(s, &o->value,
+					    arena_printf(s->arena, "%s %s", c->words[0].s,
+							 text));
+		}
+		for (k = 0; k < in->splits_count; k++) {
+			if (!option_is(l, in->splits[k], o))
+				continue;
+			text = joined(s, c, rest, true, o->value.s);
+			if (text)
+				judge_value(s, &o->value, text);
+			else
+				judge_defer(s);
+			taken = true;
+		}
+		for (k = 0; k < in->modules_count; k++) {
+			struct cmd inner = { .more = c->more };
+			size_t n = c->n - rest;
+
+			if (!option_is(l, in->modules[k], o))
+				continue;
+			inner.words = arena_take(s->arena, (n + 1) * sizeof(struct word));
+			inner.words[0] = o->value;
+			memcpy(inner.words + 1, c->words + rest, n * sizeof(struct word));
+			inner.n = n + 1;
+			judge_command(s, &inner);
+			taken = true;
+		}
+	}
+	return taken;
+}
+
+/* {} stands for what is found below one of the places that were named. */
+static struct word found_in(struct scene *s, const struct word *w, const struct word *top)
+{
+	const char *at = strstr(w->s, "{}");
+	struct word out = *w;
+
+	if (!at)
+		return out;
+	out.s = arena_printf(s->arena, "%.*s%s/*", (int)(at - w->s), w->s, top->s);
+	out.flags |= (top->flags & WORD_OPEN) | WORD_GLOB;
+	if (top->flags & WORD_OPEN)
+		out.s = arena_str(s->arena, w->s, (size_t)(at - w->s));
+	return out;
+}
+
+static void judge_run(struct scene *s, const struct cmd *c, const struct line *l,
+		      size_t from, size_t to)
+{
+	static const struct word here = { ".", 0, NULL };
+	size_t tops = l->noperands ? l->noperands : 1, t, i;
+
+	for (t = 0; t < tops && from < to; t++) {
+		const struct word *top = l->noperands ? &l->operands[t].word : &here;
+		struct cmd inner = { .n = to - from };
+
+		inner.words = arena_take(s->arena, inner.n * sizeof(struct word));
+		for (i = 0; i < inner.n; i++)
+			inner.words[i] = found_in(s, &c->words[from + i], top);
+		judge_command(s, &inner);
+	}
+}
+
+static void judge_runs(struct scene *s, const struct cmd *c, const struct line *l)
+{
+	const struct doc_inner *in = l->tool->inner;
+	size_t i, end;
+	uint32_t k;
+
+	for (i = 1; i < c->n; i++) {
+		for (k = 0; k < in->runs_count; k++)
+			if (strcmp(in->runs[k], c->words[i].s) == 0)
+				break;
+		if (k == in->runs_count)
+			continue;
+		for (end = i + 1; end < c->n; end++)
+			if (strcmp(c->words[end].s, ";") == 0 ||
+			    strcmp(c->words[end].s, "+") == 0)
+				break;
+		judge_run(s, c, l, i + 1, end);
+		i = end;
+	}
+}
+
+static bool is_assignment(const char *s)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)s[n]) || s[n] == '_')
+		n++;
+	return n && s[n] == '=' && !isdigit((unsigned char)s[0]);
+}
+
+/* What xargs adds: the words of its input, if that is known. */
+static void append_input(struct scene *s, const struct cmd *c, struct cmd *inner)
+{
+	const char *p = c->input;
+	size_t cap = inner->n, i;
+	struct word *words = arena_take(s->arena, (cap + 1) * sizeof(*words));
+	bool replaced = false;
+
+	memcpy(words, inner->words, inner->n * sizeof(*words));
+	for (i = 0; i < inner->n; i++) {
+		char *at = strstr(words[i].s, "{}");
+
+		if (!at)
+			continue;
+		replaced = true;
+		words[i].flags |= WORD_OPEN;
+		words[i].s = arena_str(s->arena, words[i].s, (size_t)(at - words[i].s));
+	}
+	inner->words = words;
+	inner->more = c->more || (!p && !replaced);
+	for (i = 0; p && !replaced && i < 4096; i++) {
+		size_t n;
+
+		p += strspn(p, " \t\n");
+		n = strcspn(p, " \t\n");
+		if (!n)
+			break;
+		*ARENA_PUSH(s->arena, inner->words, inner->n,
+			    cap) = (struct word){ arena_str(s->arena, p, n), 0, NULL };
+		p += n;
+	}
+}
+
+static void judge_text_operands(struct scene *s, const struct cmd *c, size_t at,
+				bool remote)
+{
+	const char *cwd = s->cwd, *workspace = s->workspace, *home = s->home;
+	const char *text = joined(s, c, at, false, "");
+
+	if (!text) {
+		judge_defer(s);
+		return;
+	}
+	if (remote)
+		s->cwd = s->workspace = s->home = NULL;
+	judge_shell(s, text, strlen(text));
+	s->cwd = cwd;
+	s->workspace = workspace;
+	s->home = home;
+}
+
+static void judge_operands(struct scene *s, const struct cmd *c, const struct line *l)
+{
+	const struct doc_inner *in = l->tool->inner;
+	struct cmd inner = { .input = c->input,
+			     .input_open = c->input_open,
+			     .from = c->from,
+			     .more = c->more };
+	size_t k = in->skip;
+	uint32_t i;
+
+	if (in->after_count) {
+		for (i = 0; i < in->after_count && l->noperands; i++)
+			if (strcmp(in->after[i], l->operands[0].word.s) == 0)
+				break;
+		if (!l->noperands || i == in->after_count)
+			return;
+		k++;
+	}
+	while (in->assign && k < l->noperands && is_assignment(l->operands[k].word.s))
+		k++;
+	if (k >= l->noperands)
+		return;
+	if (in->text) {
+		judge_text_operands(s, c, l->operands[k].at, in->remote);
+		return;
+	}
+	inner.words = c->words + l->operands[k].at;
+	inner.n = c->n - l->operands[k].at;
+	/* Words of the shell's own that stand before it: time { … */
+	while (inner.n > 1 && strcmp(inner.words[0].s, "{") == 0) {
+		inner.words++;
+		inner.n--;
+	}
+	/* flock FILE -c TEXT */
+	if (inner.n > 1 && strcmp(inner.words[0].s, "-c") == 0) {
+		judge_value(s, &inner.words[1], inner.words[1].s);
+		return;
+	}
+	if (in->append)
+		append_input(s, c, &inner);
+	judge_command(s, &inner);
+}
+
+void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
+{
+	const struct doc_inner *in = l->tool ? l->tool->inner : NULL;
+
+	if (!in || has_option(l, in->never, in->never_count))
+		return;
+	if (in->runs_count)
+		judge_runs(s, c, l);
+	if (judge_options(s, c, l))
+		return;
+	if (has_option(l, in->code, in->code_count))
+		judge_defer(s);
+	if (reads_program(in, l)) {
+		if (c->input && in->stdin_text)
+			judge_shell(s, c->input, strlen(c->input));
+		else if (c->input || c->input_open || c->from)
+			judge_defer(s);
+	} else if (in->command || in->script || in->text) {
+		judge_operands(s, c, l);
+	}
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/judge.h"
+
+/* /proc/self/root/etc is /etc, /proc/123/cwd/x is somewhere: names for the same files. */
+static const char *through_proc(const char *path, const char **base, const char *cwd)
+{
+	const char *p = path;
+	size_t n;
+
+	for (;;) {
+		if (strncmp(p, "/proc/", 6) != 0)
+			return p;
+		n = strcspn(p + 6, "/");
+		if (!(strncmp(p + 6, "self/", 5) == 0 ||
+		      strncmp(p + 6, "thread-self/", 12) == 0 ||
+		      (n && strspn(p + 6, "0123456789") == n)))
+			return p;
+		if (strncmp(p + 6 + n, "/root", 5) == 0 &&
+		    (p[n + 11] == '/' || !p[n + 11])) {
+			p += n + 11;
+			if (!*p)
+				return "/";
+		} else if (strncmp(p + 6, "self/cwd", 8) == 0 &&
+			   (p[14] == '/' || !p[14])) {
+			*base = cwd;
+			return p + 14 + (p[14] == '/');
+		} else {
+			return p;
+		}
+	}
+}
+
+const char *path_clean(struct scene *s, const char *cwd, const char *path)
+{
+	const char *base = NULL, *whole;
+	size_t len = 0;
+	char *out;
+
+	if (path[0] != '/')
+		base = cwd;
+	path = through_proc(path, &base, cwd);
+	if (path[0] != '/' && !base)
+		return NULL;
+	whole = base ? arena_printf(s->arena, "%s/%s", base, path) : path;
+	out = arena_take(s->arena, strlen(whole) + 2);
+	while (*whole) {
+		size_t n = strcspn(whole, "/");
+
+		if (n == 2 && whole[0] == '.' && whole[1] == '.') {
+			while (len && out[--len] != '/')
+				;
+		} else if (n && !(n == 1 && whole[0] == '.')) {
+			out[len++] = '/';
+			memcpy(out + len, whole, n);
+			len += n;
+		}
+		whole += n;
+		whole += *whole == '/';
+	}
+	if (!len)
+		out[len++] = '/';
+	out[len] = 0;
+	return out;
+}
+
+enum relation { REL_NONE, REL_SAME, REL_BELOW, REL_ABOVE };
+
+static enum tri component(const char *spec, size_t ns, const char *path, size_t np,
+			  bool glob)
+{
+	char a[256], b[256];
+
+	if (ns == np && memcmp(spec, path, ns) == 0)
+		return TRI_YES;
+	if (ns >= sizeof(a) || np >= sizeof(b))
+		return TRI_NO;
+	memcpy(a, spec, ns);
+	memcpy(b, path, np);
+	a[ns] = b[np] = 0;
+	if (strpbrk(a, "*?[") && fnmatch(a, b, 0) == 0)
+		return TRI_YES;
+	if (glob && strpbrk(b, "*?[") && fnmatch(b, a, FNM_PERIOD) == 0)
+		return TRI_MAYBE;
+	return TRI_NO;
+}
+
+/* How @path lies to @spec, both absolute and clean; *sure: is that certain? */
+static enum relation relate(const char *spec, const char *path, bool glob, enum tri *sure)
+{
+	*sure = TRI_YES;
+	for (;;) {
+		size_t ns, np;
+
+		spec += strspn(spec, "/");
+		path += strspn(path, "/");
+		if (!*spec || !*path)
+			break;
+		ns = strcspn(spec, "/");
+		np = strcspn(path, "/");
+		*sure = tri_and(*sure, component(spec, ns, path, np, glob));
+		if (*sure == TRI_NO)
+			return REL_NONE;
+		spec += ns;
+		path += np;
+	}
+	if (*spec)
+		return REL_ABOVE;
+	return *path ? REL_BELOW : REL_SAME;
+}
+
+struct lookup {
+	struct scene *s;
+	const char *path;
+	bool glob;
+	enum relation want; /* BELOW stands for below or same, ABOVE likewise */
+	enum tri result;
+};
+
+static void against(struct lookup *l, const char *spec)
+{
+	enum relation r;
+	enum tri sure;
+
+	r = relate(spec, l->path, l->glob, &sure);
+	if (r == l->want || r == REL_SAME)
+		l->result = tri_or(l->result, sure);
+}
+
+static void against_under(struct lookup *l, const char *base, const char *rest)
+{
+	if (base)
+		against(l, *rest ? arena_printf(l->s->arena, "%s%s", base, rest) : base);
+}
+
+static const struct doc_class *class_find(const struct policy *p, const char *name)
+{
+	size_t i = p->docs_count;
+	uint32_t k;
+
+	while (i--)
+		for (k = 0; k < p->docs[i]->classes_count; k++)
+			if (strcmp(p->docs[i]->classes[k].name, name) == 0)
+				return &p->docs[i]->classes[k];
+	return NULL;
+}
+
+static void lookup_spec(struct lookup *l, const char *spec, unsigned depth)
+{
+	static const char *const tmp[] = { "/tmp", "/var/tmp", "/dev/shm" };
+	const struct doc_class *c;
+	uint32_t i;
+
+	if (spec[0] == '/') {
+		against(l, spec);
+	} else if (spec[0] == '~') {
+		against_under(l, l->s->home, spec + 1);
+	} else if (strncmp(spec, "$HOME", 5) == 0) {
+		against_under(l, l->s->home, spec + 5);
+	} else if (strncmp(spec, "$WORKSPACE", 10) == 0) {
+		against_under(l, l->s->workspace, spec + 10);
+	} else if (strncmp(spec, "$TMP", 4) == 0) {
+		for (i = 0; i < ARRAY_SIZE(tmp); i++)
+			against_under(l, tmp[i], spec + 4);
+	} else if (spec[0] == '@' && depth < 4) {
+		c = class_find(l->s->p, spec + 1);
+		for (i = 0; c && i < c->paths_count; i++)
+			lookup_spec(l, c->paths[i], depth + 1);
+	}
+}
+
+static enum tri lookup(struct scene *s, const char *path, bool glob, enum relation want,
+		       const char *const *specs, uint32_t n)
+{
+	struct lookup l = { s, path, glob, want, TRI_NO };
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		lookup_spec(&l, specs[i], 0);
+	return l.result;
+}
+
+/* The directory in which a pattern begins to be one. */
+static const char *pattern_top(struct scene *s, const char *path)
+{
+	size_t n = strcspn(path, "*?["), len;
+
+	if (!path[n])
+		return path;
+	for (len = n; len && path[len - 1] != '/';)
+		len--;
+	return len > 1 ? arena_str(s->arena, path, len - 1) : "/";
+}
+
+enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct word *w)
+{
+	enum tri r = TRI_YES;
+	const char *path;
+	bool glob = w->flags & WORD_GLOB;
+
+	/* Somewhere else, or a file that is only there for the command. */
+	if (strstr(w->s, "://") || w->flags & WORD_FILE)
+		return TRI_NO;
+	if (w->flags & WORD_OPEN || !w->s[0])
+		return w->s[0] || w->flags & WORD_OPEN ? TRI_MAYBE : TRI_NO;
+	path = path_clean(s, s->cwd, w->s);
+	if (!path)
+		return TRI_MAYBE;
+#define LOOK(want, list) lookup(s, path, glob, want, p->list, p->list##_count)
+	if (p->within_count)
+		r = tri_and(r, LOOK(REL_BELOW, within));
+	if (p->is_count)
+		r = tri_and(r, LOOK(REL_SAME, is));
+	if (p->above_count)
+		r = tri_and(r, LOOK(REL_ABOVE, above));
+	/* A pattern finds something outside if the directory it looks into is. */
+	if (p->outside_count && glob)
+		path = pattern_top(s, path);
+	if (p->outside_count)
+		r = tri_and(r, tri_not(LOOK(REL_BELOW, outside)));
+#undef LOOK
+	return r;
+}
