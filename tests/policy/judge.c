@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges many texts: JSON lines with "cmd" come in, "VERDICT<tab>RULE<tab>NANOSECONDS" (of processor time) goes
- * out, one line each. With a policy file as operand it is added as the user's layer.
+ * Judges many texts: JSON lines with "cmd" come in, "VERDICT<tab>RULE<tab>NANOSECONDS" (of
+ * processor time) goes out, one line each. With a policy file as operand it is added as the
+ * user's layer.
  */
 #include <jansson.h>
 #include <stdio.h>
