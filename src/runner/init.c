@@ -30,6 +30,9 @@
 #include "sys/landlock.h"
 #include "sys/ns.h"
 
+/* Tasks above the limit, so that passing it is seen and named. */
+enum { PIDS_SLACK = 32 };
+
 /* Descriptors of PID 1 that survive the great closing; the rest is the host's. */
 enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_FIRST_FREE = 8 };
 
@@ -86,6 +89,9 @@ static int enter(struct init *in, struct err *e)
 	in->sysctl = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->sysctl < 0)
 		return err_sys(e, errno, "cannot open /proc/sys/user");
+	/* A fork bomb is faster than whoever counts; where this is not to be had, he still does. */
+	if (a->spec->limits.pids)
+		ns_limit_pids((uint64_t)a->spec->limits.pids + PIDS_SLACK);
 	r = ns_new_keyring();
 	if (r < 0)
 		return err_sys(e, r, "cannot leave the session keyring");

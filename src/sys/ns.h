@@ -3,6 +3,7 @@
 #define STET_SYS_NS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -44,6 +45,13 @@ int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
 
 /* The same for an attribute of an object opened with O_PATH; @value NULL takes it away. */
 int ns_xattr_override(int fd, const char *attr, const void *value, size_t len);
+
+/*
+ * No more than about @n tasks in the PID namespace that we are the first process of: from
+ * Linux 6.14 on its numbers have a bound of their own. -EOPNOTSUPP before: there the bound is the
+ * whole machine's, and not ours to move.
+ */
+int ns_limit_pids(uint64_t n);
 
 /* A session keyring of our own: the host's keys are not possessed any more. */
 int ns_new_keyring(void);

@@ -34,6 +34,14 @@ while True:
     time.sleep(0.05)
 """
 
+# In no shell's words: the policy knows those.
+BOMB = """
+import os, time
+while True:
+    try: os.fork()
+    except OSError: time.sleep(0.01)
+"""
+
 CLOSED = """
 import os, time
 os.mkdir("d")
@@ -58,7 +66,7 @@ CASES = {
     "files in memory": (["--memory", "60M"],
                         ["sh", "-c", "head -c 100000000 /dev/zero > /dev/shm/x; sleep 60"],
                         "memory", 60 << 20),
-    "fork bomb": (["--pids", "60"], ["bash", "-c", "f() { f | f & }; f; sleep 60"], "pids", 60),
+    "fork bomb": (["--pids", "60"], ["python3", "-c", BOMB], "pids", 60),
     "threads": (["--pids", "20"],
                 ["python3", "-c", "import threading, time\nfor _ in range(50):\n"
                  " threading.Thread(target=time.sleep, args=(60,)).start()"], "pids", 20),
