@@ -40,6 +40,11 @@ static const struct verb_opt opts[] = {
 	  AT(clean_env) },
 	{ "hide", 0, OPT_LIST, "PATH", "make it invisible inside; repeatable", AT(hide),
 	  NULL, ARG_PATH },
+	{ "policy", 0, OPT_STRING, "FILE",
+	  "judge by FILE and the built-in policy, not by the ones that lie around",
+	  AT(policy), NULL, ARG_PATH },
+	{ "no-policy", 0, OPT_FLAG, NULL, "let every command run, whatever it is",
+	  AT(no_policy) },
 	{ "quiet", 'q', OPT_FLAG, NULL, "no summary", AT(quiet) },
 	{ NULL },
 };
@@ -270,6 +275,8 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.hide = rq->hide,
 		.atomic = !rq->keep_on_failure,
 		.headless = true,
+		.policy = rq->policy,
+		.no_policy = rq->no_policy,
 	};
 	int64_t began = now_us();
 	int r;

@@ -8,6 +8,8 @@
 
 struct exec_req {
 	struct verb_common common;
+	const char *policy;
+	bool no_policy;
 	const char *workspace;
 	char **checks;
 	struct limit_opts limits;

@@ -50,6 +50,11 @@ static const struct verb_opt opts[] = {
 	  AT(write_through), NULL, ARG_PATH },
 	{ "hide", 0, OPT_LIST, "PATH", "make it invisible inside; repeatable", AT(hide),
 	  NULL, ARG_PATH },
+	{ "policy", 0, OPT_STRING, "FILE",
+	  "judge by FILE and the built-in policy, not by the ones that lie around",
+	  AT(policy), NULL, ARG_PATH },
+	{ "no-policy", 0, OPT_FLAG, NULL, "let every command run, whatever it is",
+	  AT(no_policy) },
 	{ "quiet", 'q', OPT_FLAG, NULL, "no summary and no question", AT(quiet) },
 	{ NULL },
 };
@@ -288,6 +293,8 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.write_through = rq->write_through,
 		.hide = rq->hide,
 		.points = rq->checkpoint,
+		.policy = rq->policy,
+		.no_policy = rq->no_policy,
 	};
 	struct sandbox sb;
 	int r;

@@ -17,6 +17,8 @@ enum run_action {
 
 struct run_req {
 	struct verb_common common;
+	const char *policy;
+	bool no_policy;
 	const char *workspace, *name;
 	int on_success, on_failure; /* enum run_action */
 	struct limit_opts limits;

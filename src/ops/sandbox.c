@@ -231,7 +231,8 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 	if (view_make(&vr, &s->v, e) < 0)
 		return -1;
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) == 0) {
-		judge_open(&s->judge, s->ctx, s->policy.p, &s->t.rec);
+		judge_open(&s->judge, s->ctx, ask->no_policy ? NULL : s->policy.p,
+			   &s->t.rec);
 		s->judge.points = ask->points ? (enum judge_points)(ask->points - 1)
 					      : POINTS_RISKY;
 		s->t.rec.atomic = ask->atomic;
@@ -243,6 +244,15 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 	return -1;
 }
 
+static int load_policy(struct sandbox *s, const struct sandbox_ask *ask,
+		       const char *workspace, struct err *e)
+{
+	if (ask->no_policy)
+		return 0;
+	return ask->policy ? op_policy_load_file(s->ctx, ask->policy, &s->policy, e)
+			   : op_policy_load(s->ctx, workspace, &s->policy, e);
+}
+
 int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
 		 struct err *e)
 {
@@ -252,8 +262,7 @@ int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandb
 
 	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 } };
 	if (resolve_workspace(ctx, ask->workspace, &workspace, e) == 0 &&
-	    op_ctx_dir(ctx, &s->h, e) == 0 &&
-	    op_policy_load(ctx, workspace, &s->policy, e) == 0 &&
+	    op_ctx_dir(ctx, &s->h, e) == 0 && load_policy(s, ask, workspace, e) == 0 &&
 	    make_wish(ctx, ask, &w, e) == 0)
 		r = prepare(s, ask, &w, workspace, e);
 	if (r < 0)

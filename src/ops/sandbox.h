@@ -42,9 +42,11 @@ struct sandbox_ask {
 	const char *name;      /* or NULL */
 	char *const *argv;     /* what is recorded as the transaction's command */
 	bool host_tmp;
-	bool atomic;   /* see struct txn_record */
-	bool headless; /* nobody is asked anything */
-	int points;    /* enum judge_points and 1; 0: the default */
+	bool atomic;	    /* see struct txn_record */
+	bool headless;	    /* nobody is asked anything */
+	int points;	    /* enum judge_points and 1; 0: the default */
+	const char *policy; /* a file in place of those that lie around, or NULL */
+	bool no_policy;	    /* nothing is judged */
 	char *const *read_only, *const *write_through,
 					*const *hide; /* NULL-ended or NULL */
 };

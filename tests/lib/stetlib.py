@@ -46,6 +46,7 @@ class Stet:
 
     def __init__(self, path, home):
         self.path, self.home, self.started = path, home, []
+        self.no_policy = False  # True: what is run is not judged
         self.state = os.path.join(home, ".local", "state", "stet")
         self.env = {
             "HOME": home, "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
@@ -74,6 +75,8 @@ class Stet:
         return env
 
     def popen(self, *args, cwd=None, env=None, **kw):
+        if self.no_policy and args and args[0] in ("run", "exec"):
+            args = (args[0], "--no-policy", *args[1:])
         kw.setdefault("stdin", subprocess.DEVNULL)
         kw.setdefault("stdout", subprocess.PIPE)
         kw.setdefault("stderr", subprocess.PIPE)
