@@ -8,6 +8,7 @@
 #   make test                  every test; ends with "N passed, N failed"
 #   make torture               fault points of commit, undo and the rest, made to fail; a
 #                              sample, or all of them with STET_TORTURE=full
+#   make race                  100,000 execs whose arguments change meanwhile
 #   make powercut              a logged disk, cut off at many points (root)
 #   make fidelity              every pair of objects through commit, undo, redo
 #   make model                 checkpoints against plain copies, thousands of random steps
@@ -40,6 +41,10 @@ test:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run"
 
+race:
+	@"$(AUX)/deps" build test
+	@"$(ROOT)/tests/race/run"
+
 torture powercut fidelity model:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
@@ -59,4 +64,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test torture powercut fidelity model install bench fmt clean
+.PHONY: all run test race torture powercut fidelity model install bench fmt clean
