@@ -98,25 +98,13 @@ static int make_stage(struct home *h, struct view *v, struct err *e)
 	return make_dir(v->stage, e);
 }
 
-/*
- * From Linux 6.13 on, a file whose time was asked for gets an exact one with its next
- * change, and no file gets an earlier one afterwards: what is older was there before,
- * what is not came later, and there is no tick to be waited for.
- */
 static void begin_exactly(struct txn *t)
 {
-	struct stat st;
-	int64_t before, ctime;
+	int64_t exact = exact_time(t->lock);
 
-	if (fchmod(t->lock, 0700) < 0 || fstat(t->lock, &st) < 0)
-		return;
-	before = clock_now(CLOCK_REALTIME);
-	if (fchmod(t->lock, 0700) < 0 || fstat(t->lock, &st) < 0)
-		return;
-	ctime = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-	t->exact = ctime >= before;
+	t->exact = exact > 0;
 	if (t->exact)
-		t->rec.begin_ns = ctime;
+		t->rec.begin_ns = exact;
 }
 
 static int make_data(struct home *h, struct view *v, const char *token, struct txn *t,

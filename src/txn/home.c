@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -114,6 +115,26 @@ int home_open(struct home *h, struct err *e)
 		return 0;
 	home_close(h);
 	return -1;
+}
+
+/*
+ * A file whose time was asked for gets an exact one with its next change, and no file on the
+ * machine gets an earlier one afterwards.
+ */
+int64_t exact_time(int dir)
+{
+	struct timespec t;
+	struct stat st;
+
+	if (fchmod(dir, 0700) < 0 || fstat(dir, &st) < 0)
+		return 0;
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (fchmod(dir, 0700) < 0 || fstat(dir, &st) < 0)
+		return 0;
+	if (st.st_ctim.tv_sec < t.tv_sec ||
+	    (st.st_ctim.tv_sec == t.tv_sec && st.st_ctim.tv_nsec < t.tv_nsec))
+		return 0;
+	return (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
 }
 
 /* On the store, not on the state directory: making a journal locks that. */

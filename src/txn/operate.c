@@ -41,13 +41,17 @@ static int64_t fine_now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Lets the clock move on, so that what others do from now on can be told from what we did. */
-static void next_tick(int64_t after)
+/* When it was done, so that what others do from now on can be told from what we did. */
+static int64_t done_at(const struct txn *t, int64_t after)
 {
 	const struct timespec half_ms = { .tv_nsec = 500000 };
+	int64_t exact = t->lock >= 0 ? exact_time(t->lock) : 0;
 
+	if (exact > after)
+		return exact;
 	while (operate_now() <= after)
 		nanosleep(&half_ms, NULL);
+	return operate_now();
 }
 
 void operate_conflict(const struct txn *t, const struct operation *o,
@@ -256,10 +260,8 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 		if (r == 0)
 			r = sync_names(o, e);
 		if (r == 0)
-			next_tick(moved_at);
-		if (r == 0)
 			r = journal_op_move(h->journal, &o->op, OP_DONE, o->op.after,
-					    operate_now(), JOURNAL_SYNC, e);
+					    done_at(t, moved_at), JOURNAL_SYNC, e);
 		if (r == 0) {
 			t->rec.state = o->op.after;
 			note(h, &o->op, NULL);

@@ -20,6 +20,13 @@ int home_guard(const struct home *h, int how);
 /* Deletes one directory of a store with all that is in it; none is fine. -errno. */
 int data_remove_dir(const char *dir, uint64_t *bytes);
 
+/*
+ * A moment that file times can be told from: what was changed before bears an earlier one, what is
+ * changed afterwards does not. @dir is a directory of ours, 0700. 0 where the kernel has
+ * nothing of that kind (before Linux 6.13): there, one waits for the coarse clock to move on.
+ */
+int64_t exact_time(int dir);
+
 /* Deletes the transaction's directories, all layers. -errno of the first failure. */
 int data_remove(const struct txn_record *r, uint64_t *bytes);
 
