@@ -247,6 +247,10 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 static int load_policy(struct sandbox *s, const struct sandbox_ask *ask,
 		       const char *workspace, struct err *e)
 {
+	if (ask->no_policy && ask->policy) {
+		err_set(e, ERR_USAGE, "--policy and --no-policy contradict each other");
+		return err_hint(e, "leave one of them out");
+	}
 	if (ask->no_policy)
 		return 0;
 	return ask->policy ? op_policy_load_file(s->ctx, ask->policy, &s->policy, e)

@@ -100,7 +100,7 @@ def test_undo_and_redo_may_be_tried(stet, pending):
     stet("rollback", cwd=pending).ok()
     assert stet("undo", "--dry-run", cwd=pending).ok().out.startswith("t1 would be undone: ")
     assert state(stet) == "rolled back"
-    assert len(stet("log").ok().out.splitlines()) == 4
+    assert len(stet("log", "--ops").ok().out.splitlines()) == 4
 
 
 def test_commit_as_json(stet, pending):

@@ -62,7 +62,8 @@ def test_all_sources_are_listed_in_their_room():
     wrong = []
     for room in rooms():
         # A condition around a file is no reason to leave it out of the list.
-        listed = set(re.findall(r"'([^'/]+\.c)'", read(f"src/{room}/meson.build")))
+        # The grammar is not ours: it comes from its package.
+        listed = set(re.findall(r"(?<!grammar / )'([^'/]+\.c)'", read(f"src/{room}/meson.build")))
         present = {os.path.basename(f) for f in files(f"src/{room}", suffixes=(".c",))}
         if room == "cli":
             present -= {"main.c"}  # belongs to the program, not to the library

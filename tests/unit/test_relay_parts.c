@@ -74,7 +74,7 @@ static void test_ctl_refuses(void **state)
 	low = lowest_free();
 	assert_int_equal(send(s[0], &m, sizeof(m) - 1, 0), sizeof(m) - 1);
 	assert_int_equal(ctl_recv(s[1], &got, &fd, 0), -EPROTO);
-	m.type = CTL_GO + 1;
+	m.type = CTL_LAST + 1;
 	assert_int_equal(send(s[0], &m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(ctl_recv(s[1], &got, &fd, 0), -EPROTO);
 	m.type = CTL_PTY;
