@@ -93,15 +93,16 @@ int term_key(const char *question, int64_t until)
 	struct termios old, raw;
 	int key;
 
-	fputs(question, stderr);
-	fflush(stderr);
 	if (tcgetattr(STDIN_FILENO, &old) < 0)
 		return -1;
 	raw = old;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
+	/* First: whoever answers as soon as he is asked is heard, with ^C, too. */
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	fputs(question, stderr);
+	fflush(stderr);
 	key = read_key(until);
 	tcsetattr(STDIN_FILENO, TCSANOW, &old);
 	if (key > ' ' && key < 127)
