@@ -7,8 +7,11 @@ import pytest
 from stetlib import digest, differences
 
 TREE = {"a": "a\n", "b": "b\n", "d": {"c": "c\n", "e": {"f": "f\n"}}, "l": ("link", "a")}
-FIRST = "echo one > a; rm -r d; mkdir n; echo n > n/n; ln n/n n/m; echo gone > g"
-SECOND = "rm -r n; mkdir d; echo d > d/d; rm b; echo two > a; rm g"
+# Not by rm: the policy would have a checkpoint taken before each.
+RM = ("python3 -c 'import os, shutil, sys\nfor n in sys.argv[1:]: "
+      "(shutil.rmtree if os.path.isdir(n) else os.remove)(n)'")
+FIRST = f"echo one > a; {RM} d; mkdir n; echo n > n/n; ln n/n n/m; echo gone > g"
+SECOND = f"{RM} n; mkdir d; echo d > d/d; {RM} b; echo two > a; {RM} g"
 
 
 @pytest.fixture(name="ended")
