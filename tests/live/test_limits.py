@@ -125,7 +125,7 @@ def test_who_does_not_is_left_alone(stet, work, name):
 
 
 def test_checks_share_what_is_left(stet, work):
-    r = stet("exec", "--json", "--cpu", "600ms", "--check", "while :; do :; done", "--", "true",
+    r = stet("exec", "--json", "--cpu", "2s", "--check", "while :; do :; done", "--", "true",
              cwd=work).ok(137).json()
     assert (r["reason"], r["limit"]["what"], r["exit"]) == ("limit", "cpu", 0)
     r = stet("exec", "--json", "--output-limit", "100K", "--check", "head -c 60000 /dev/zero",
