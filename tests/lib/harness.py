@@ -53,6 +53,7 @@ class Report:
     def __init__(self):
         self.lock = threading.Lock()
         self.suites = {}
+        self.again = []  # what failed beside others, to be tried alone
 
     def add(self, suite, passed, failed, impossible, seconds, trouble):
         with self.lock:
@@ -195,6 +196,11 @@ def unit_job(report, suite, exe, env, who, cwd):
     status, text, seconds = run([exe], env, who, cwd)
     passed, failed = tap(text, status)
     name = os.path.basename(exe)
+    if failed:
+        print(f"{suite}: {name}: tried again\n{shortened(text, 60)}", flush=True)
+        status, text, more = run([exe], env, who, cwd)
+        passed, failed = tap(text, status)
+        seconds += more
     report.add(suite, passed, failed, 0, seconds,
                f"{name} (status {status}):\n{text}" if failed else "")
 
@@ -209,6 +215,12 @@ def unit_programs(dirs):
                               stdout=subprocess.PIPE).stdout
         found[kind] = [t["cmd"][0] for t in json.loads(text)]
     return found
+
+
+def xml_failed(path):
+    """Names of the tests that failed in a junit file."""
+    return [c.get("name") for c in ElementTree.parse(path).iter("testcase")
+            if c.find("failure") is not None or c.find("error") is not None]
 
 
 def xml_count(path):
@@ -229,12 +241,13 @@ def xml_count(path):
     return passed, failed, impossible, "\n".join(remarks)
 
 
-def pytest_job(report, suite, file, env, who, base, extra):
+def pytest_job(report, suite, file, env, who, base, extra, only=None):
     xml = f"{base}/result.xml"
+    person = who
     argv = ["/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "--tb=short",
             "--no-header", "-o", "junit_family=xunit1", f"--basetemp={base}/t",
             f"--junitxml={xml}", f"--rootdir={os.path.dirname(os.path.dirname(file))}",
-            file] + extra
+            *([f"{file}::{name}" for name in only] if only else [file])] + extra
     with open(file, encoding="utf-8") as f:
         needs = MARK.search(f.read())
     if needs and os.geteuid() == 0:
@@ -255,8 +268,28 @@ def pytest_job(report, suite, file, env, who, base, extra):
         failed, remarks = max(failed, 1), "time limit reached"
     elif status != 0 and failed == 0:
         failed = 1
+    elif failed and not remarks and only is None:
+        # Others were at work, too: what also fails without them has failed.
+        report.again.append((suite, file, env, person, xml_failed(xml), text))
+        failed = 0
     report.add(suite, passed, failed, impossible, seconds,
                f"{name} (status {status})\n{text}\n{remarks}" if failed else "")
+
+
+# So many tests may fail for want of time; more are no accident.
+ACCIDENTS = 12
+
+
+def try_again(report, places):
+    """Tests that failed while others ran, once more, one after the other."""
+    many = sum(len(names) for *_, names, _ in report.again) > ACCIDENTS
+    for suite, file, env, who, names, text in report.again:
+        if many:
+            report.add(suite, 0, len(names), 0, 0, text)
+            continue
+        pytest_job(report, suite, file, env, who, places.new(who), [], names)
+        print(f"{suite}: tried again, alone: {', '.join(names)}\n{shortened(text, 60)}",
+              flush=True)
 
 
 def program_job(report, suite, argv, env, who=None):
@@ -384,6 +417,7 @@ def main(argv):
                     for p in list(RUNNING):
                         end(p)
                     raise
+            try_again(report, places)
         finally:
             places.remove()
             remove_tree(stage)
