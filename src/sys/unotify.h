@@ -7,6 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Younger than the headers of the oldest system that this is built on. */
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#endif
+#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
 /* The supervisor's end of a seccomp filter's notifications. */
 struct unotify {
 	int fd;

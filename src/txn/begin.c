@@ -229,8 +229,6 @@ int txn_prepare(struct home *h, struct view *v, const char *name, char *const ar
 	return 0;
 }
 
-/* One journal write. One that failed may have happened all the same: the data stays then, for
- * a row without data is a lie, and data without a row is swept up. */
 /* Was nothing copied ahead, so that nothing of the host has been seen yet? */
 static bool saw_nothing(const struct txn_record *r)
 {
@@ -282,6 +280,8 @@ static void note_begin(struct home *h, const struct txn_record *r)
 				     .argv = (const char *const *)r->argv });
 }
 
+/* One journal write. One that failed may have happened all the same: the data stays then, for
+ * a row without data is a lie, and data without a row is swept up. */
 int txn_record(struct home *h, struct txn *t, struct err *e)
 {
 	int r;
