@@ -101,6 +101,13 @@ typedef int change_fn(void *arg, const struct change *c, struct err *e);
 int change_walk(const struct change_layer *layers, size_t n, change_fn *fn, void *arg,
 		struct err *e);
 
+/*
+ * The same with a filter: only paths equal to or below one of @paths (absolute, clean,
+ * NULL-ended; NULL: all) are reported, and only directories on the way to them are read.
+ */
+int change_walk_paths(const struct change_layer *layers, size_t n,
+		      const char *const *paths, change_fn *fn, void *arg, struct err *e);
+
 /* Is it more than a new mtime? What front ends list and sum up. */
 bool change_counts(const struct change *c);
 
@@ -109,6 +116,7 @@ struct change_totals {
 	uint64_t added, modified, deleted;
 	uint64_t bytes; /* sum of the sizes of the added and modified files */
 };
+void change_totals_add(struct change_totals *t, const struct change *c);
 int change_count(const struct change_layer *layers, size_t n, struct change_totals *t,
 		 struct err *e);
 
@@ -132,6 +140,7 @@ int change_collect(const struct change_layer *layers, size_t n, struct change_li
 int change_collect_paths(const struct change_layer *layers, size_t n,
 			 const char *const *paths, struct change_list *l, struct err *e);
 void change_list_free(struct change_list *l);
+void change_list_add(struct change_list *l, const struct change *c); /* a copy */
 
 /* One letter for people: A, M, D, T, R for a rename's new name, X if only the mode differs. */
 char change_letter(const struct change_item *it);

@@ -6,20 +6,17 @@
 #include "change/change.h"
 #include "change/walk.h"
 
-static int count_one(void *arg, const struct change *c, struct err *e)
+void change_totals_add(struct change_totals *t, const struct change *c)
 {
-	struct change_totals *t = arg;
-
-	(void)e;
 	if (!change_counts(c))
-		return 0;
+		return;
 	switch (c->kind) {
 	case CHANGE_ADD:
 		t->added++;
 		break;
 	case CHANGE_DELETE:
 		t->deleted++;
-		return 0;
+		return;
 	case CHANGE_MODIFY:
 	case CHANGE_TYPE:
 		t->modified++;
@@ -27,6 +24,12 @@ static int count_one(void *arg, const struct change *c, struct err *e)
 	}
 	if (S_ISREG(c->after.st_mode))
 		t->bytes += (uint64_t)c->after.st_size;
+}
+
+static int count_one(void *arg, const struct change *c, struct err *e)
+{
+	(void)e;
+	change_totals_add(arg, c);
 	return 0;
 }
 
@@ -42,13 +45,11 @@ int change_count(const struct change_layer *layers, size_t n, struct change_tota
 	return change_walk(layers, n, count_one, t, e);
 }
 
-static int add_one(void *arg, const struct change *c, struct err *e)
+void change_list_add(struct change_list *l, const struct change *c)
 {
-	struct change_list *l = arg;
 	struct change_item *it;
 	char *path;
 
-	(void)e;
 	if (l->n == l->cap) {
 		l->cap = l->cap ? l->cap + l->cap / 2 : 64;
 		l->v = xrealloc(l->v, l->cap * sizeof(*l->v));
@@ -59,7 +60,19 @@ static int add_one(void *arg, const struct change *c, struct err *e)
 	*it = (struct change_item){ .c = *c, .renamed_from = SIZE_MAX };
 	it->c.path = path;
 	it->c.rel = path + (c->rel - c->path);
+}
+
+static int add_one(void *arg, const struct change *c, struct err *e)
+{
+	(void)e;
+	change_list_add(arg, c);
 	return 0;
+}
+
+int change_walk_paths(const struct change_layer *layers, size_t n,
+		      const char *const *paths, change_fn *fn, void *arg, struct err *e)
+{
+	return walk_paths(layers, n, paths, fn, arg, e);
 }
 
 int change_collect_paths(const struct change_layer *layers, size_t n,

@@ -122,7 +122,7 @@ static int copy_file(struct walk *w, int in, const struct ident *id, int out)
 	else
 		r = copy_data(in, out, (off_t)id->size, id->size >= REFLINK_MIN);
 	/* Shortened while we read: the next look will show it. */
-	if (r == -EIO && FAULT_POINT("ckpt.short") == 0)
+	if (r == -EIO && fstat(in, &st) == 0 && (uint64_t)st.st_size < id->size)
 		r = 0;
 	return r;
 }

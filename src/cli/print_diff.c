@@ -8,7 +8,6 @@
 #include "cli/show.h"
 #include "cli/term.h"
 #include "ops/diff.h"
-#include "ops/status.h"
 
 /* A line of somebody's file, harmless on a terminal; tabs are kept. */
 static void safe_line(struct buf *b, const char *s, size_t n)
@@ -68,48 +67,62 @@ static void patch(struct buf *b, const struct cli *c, const char *s, size_t n)
 	}
 }
 
-static int conflict(const struct diff_res *res, size_t i, struct buf *out, struct err *e)
+static int conflict(const struct diff_res *res, const struct change_item *it,
+		    struct buf *out, struct err *e)
 {
 	AUTO_BUF struct buf name = BUF_INIT;
 
-	patch_name(res->list.v[i].c.path, res->rec.workspace, &name);
+	patch_name(it->c.path, res->rec.workspace, &name);
 	buf_adds(out, "# ");
 	text_quote(out, buf_str(&name), name.len);
-	buf_addf(out, ": %s\n", diff_conflict(res, i));
-	return diff_sides(res, i, out, e);
+	buf_addf(out, ": %s\n", diff_conflict(res, it->c.path));
+	return diff_sides(res, it, out, e);
 }
 
-static int print_patches(struct cli *c, const struct diff_res *res, struct err *e)
-{
-	AUTO_BUF struct buf raw = BUF_INIT, b = BUF_INIT;
-	size_t i;
+/* What is being printed; @b is for use by one line. */
+struct printing {
+	struct cli *c;
+	const struct diff_res *res;
+	bool null;
+	struct buf raw, b;
+	/* --stat */
+	size_t wide;
+	uint64_t n, added, removed, most;
+	struct stat_row *rows; /* unless there are many */
+};
 
-	/* A reader who has seen enough closes the pager, and with it the stream. */
-	for (i = 0; i < res->list.n && !ferror(c->out); i++) {
-		if (res->list.v[i].renamed_away)
-			continue;
-		buf_reset(&raw);
-		if (res->known ? conflict(res, i, &raw, e) < 0
-			       : diff_patch(res, i, &raw, NULL, e) < 0)
-			return -1;
-		patch(&b, c, buf_str(&raw), raw.len);
-		show_flush(c, &b);
-	}
-	return 0;
+/* A reader who has seen enough closes the pager, and with it the stream. */
+static int enough(const struct printing *p)
+{
+	return ferror(p->c->out) ? 1 : 0;
 }
 
-static void print_names(struct cli *c, const struct diff_res *res, bool null)
+static int print_patch(void *arg, const struct change_item *it, struct err *e)
 {
-	AUTO_BUF struct buf b = BUF_INIT;
-	size_t i;
+	struct printing *p = arg;
 
-	for (i = 0; i < res->list.n && !ferror(c->out); i++) {
-		if (res->list.v[i].renamed_away)
-			continue;
-		patch_name_status(&res->list, &res->list.v[i], res->rec.workspace, null,
-				  &b);
-		show_flush(c, &b);
-	}
+	if (it->renamed_away)
+		return 0;
+	buf_reset(&p->raw);
+	if (p->res->known ? conflict(p->res, it, &p->raw, e) < 0
+			  : diff_patch(p->res, it, &p->raw, NULL, e) < 0)
+		return -1;
+	patch(&p->b, p->c, buf_str(&p->raw), p->raw.len);
+	show_flush(p->c, &p->b);
+	return enough(p);
+}
+
+static int print_name(void *arg, const struct change_item *it, struct err *e)
+{
+	struct printing *p = arg;
+
+	(void)e;
+	if (it->renamed_away)
+		return 0;
+	patch_name_status(&p->res->changes.list, it, p->res->rec.workspace, p->null,
+			  &p->b);
+	show_flush(p->c, &p->b);
+	return enough(p);
 }
 
 struct stat_row {
@@ -153,57 +166,85 @@ static void add_name(struct buf *b, const struct diff_res *res, const char *path
 	text_quote(b, buf_str(&name), name.len);
 }
 
-static int gather_stats(const struct diff_res *res, struct stat_row *rows, size_t *n,
-			struct err *e)
+static void add_names(const struct printing *p, const struct change_item *it,
+		      struct buf *name)
 {
-	size_t i;
+	const struct change *from = changes_from(&p->res->changes, it);
 
-	for (i = 0; i < res->list.n; i++) {
-		const struct change_item *it = &res->list.v[i];
-		struct buf name = BUF_INIT;
-
-		if (it->renamed_away)
-			continue;
-		if (diff_patch(res, i, NULL, &rows[*n].st, e) < 0)
-			return -1;
-		if (it->renamed_from != SIZE_MAX) {
-			add_name(&name, res, change_item_from(&res->list, it));
-			buf_adds(&name, " => ");
-		}
-		add_name(&name, res, it->c.path);
-		rows[(*n)++].name = buf_take(&name);
+	if (from) {
+		add_name(name, p->res, from->path);
+		buf_adds(name, " => ");
 	}
+	add_name(name, p->res, it->c.path);
+}
+
+static int measure(void *arg, const struct change_item *it, struct err *e)
+{
+	AUTO_BUF struct buf name = BUF_INIT;
+	struct printing *p = arg;
+
+	(void)e;
+	if (it->renamed_away)
+		return 0;
+	add_names(p, it, &name);
+	p->wide = name.len > p->wide ? name.len : p->wide;
 	return 0;
 }
 
-static int print_stat(struct cli *c, const struct diff_res *res, struct err *e)
+enum { NAME_MAX_WIDTH = 60, BAR_WIDTH = 40 };
+
+/* Kept until the longest bar is known; of many, each has a scale of its own. */
+static int gather_stat(void *arg, const struct change_item *it, struct err *e)
 {
-	struct stat_row *rows = xcalloc(res->list.n + 1, sizeof(*rows));
-	uint64_t added = 0, removed = 0, most = 0;
-	AUTO_BUF struct buf b = BUF_INIT;
-	size_t i, n = 0, wide = 0;
+	struct printing *p = arg;
+	AUTO_BUF struct buf name = BUF_INIT;
+	struct stat_row row = { 0 };
+	uint64_t both;
+
+	if (it->renamed_away)
+		return 0;
+	if (diff_patch(p->res, it, NULL, &row.st, e) < 0)
+		return -1;
+	add_names(p, it, &name);
+	both = row.st.added + row.st.removed;
+	p->n++;
+	p->added += row.st.added;
+	p->removed += row.st.removed;
+	p->most = both > p->most ? both : p->most;
+	if (p->rows) {
+		row.name = buf_take(&name);
+		p->rows[p->n - 1] = row;
+		return 0;
+	}
+	row.name = name.data;
+	stat_line(&p->b, p->c, &row, p->wide, both, BAR_WIDTH);
+	show_flush(p->c, &p->b);
+	return enough(p);
+}
+
+static int print_stat(struct printing *p, struct err *e)
+{
+	const struct changes *ch = &p->res->changes;
 	int r;
 
-	r = gather_stats(res, rows, &n, e);
-	for (i = 0; i < n; i++) {
-		uint64_t both = rows[i].st.added + rows[i].st.removed;
-
-		added += rows[i].st.added;
-		removed += rows[i].st.removed;
-		most = both > most ? both : most;
-		wide = strlen(rows[i].name) > wide ? strlen(rows[i].name) : wide;
-	}
-	for (i = 0; i < n; i++) {
+	if (!ch->many)
+		p->rows = xcalloc(ch->list.n + 1, sizeof(*p->rows));
+	r = changes_each(ch, measure, p, e);
+	p->wide = p->wide < NAME_MAX_WIDTH ? p->wide : NAME_MAX_WIDTH;
+	if (r == 0)
+		r = changes_each(ch, gather_stat, p, e);
+	for (uint64_t i = 0; p->rows && i < p->n; i++) {
 		if (r == 0)
-			stat_line(&b, c, &rows[i], wide < 60 ? wide : 60, most, 40);
-		free(rows[i].name);
+			stat_line(&p->b, p->c, &p->rows[i], p->wide, p->most, BAR_WIDTH);
+		free(p->rows[i].name);
 	}
-	free(rows);
-	if (r == 0 && n)
-		buf_addf(&b, " %zu path%s changed, %llu line%s added, %llu removed\n", n,
-			 n == 1 ? "" : "s", (unsigned long long)added,
-			 added == 1 ? "" : "s", (unsigned long long)removed);
-	show_flush(c, &b);
+	free(p->rows);
+	if (r == 0 && p->n)
+		buf_addf(&p->b, " %llu path%s changed, %llu line%s added, %llu removed\n",
+			 (unsigned long long)p->n, p->n == 1 ? "" : "s",
+			 (unsigned long long)p->added, p->added == 1 ? "" : "s",
+			 (unsigned long long)p->removed);
+	show_flush(p->c, &p->b);
 	return r;
 }
 
@@ -211,10 +252,15 @@ int print_diff(struct cli *c, const void *req, const void *result, struct err *e
 {
 	const struct diff_req *rq = req;
 	const struct diff_res *res = result;
+	struct printing p = { .c = c, .res = res, .null = rq->null };
+	int r;
 
-	if (rq->name_status || rq->null) {
-		print_names(c, res, rq->null);
-		return 0;
-	}
-	return rq->stat ? print_stat(c, res, e) : print_patches(c, res, e);
+	if (rq->name_status || rq->null)
+		r = changes_each(&res->changes, print_name, &p, e);
+	else
+		r = rq->stat ? print_stat(&p, e)
+			     : changes_each(&res->changes, print_patch, &p, e);
+	buf_free(&p.raw);
+	buf_free(&p.b);
+	return r < 0 ? -1 : 0;
 }

@@ -150,25 +150,74 @@ static uint64_t *count_below(const struct change_list *l, bool all)
 	return below;
 }
 
-static void changes(struct cli *c, const struct status_res *res, struct buf *b)
+static void line(struct cli *c, const struct status_res *res,
+		 const struct change_item *it, uint64_t below, struct buf *b)
 {
-	AUTO_FREE uint64_t *below = count_below(&res->list, res->all);
+	const struct change *from = changes_from(&res->changes, it);
 	AUTO_BUF struct buf note = BUF_INIT;
-	size_t i;
 
-	for (i = 0; i < res->list.n; i++) {
-		const struct change_item *it = &res->list.v[i];
-		const char *from = change_item_from(&res->list, it);
+	note_of(&it->c, &note);
+	show_change(b, c, res->rec.workspace, change_letter(it), it->c.path,
+		    from ? from->path : NULL, is_dir(&it->c), below, buf_str(&note));
+	if (b->len > 65536)
+		show_flush(c, b);
+}
 
-		if (!is_shown(it, res->all))
-			continue;
-		buf_reset(&note);
-		note_of(&it->c, &note);
-		show_change(b, c, res->rec.workspace, change_letter(it), it->c.path, from,
-			    is_dir(&it->c), below[i], buf_str(&note));
-		if (b->len > 65536)
-			show_flush(c, b);
+/* Many of them, as they come. A line that stands for others waits until they are counted. */
+struct flow {
+	struct cli *c;
+	const struct status_res *res;
+	struct buf *b;
+	struct change_list held; /* none or one */
+	uint64_t below, before;
+};
+
+static void let_go(struct flow *f)
+{
+	if (f->held.n)
+		line(f->c, f->res, &f->held.v[0], f->below, f->b);
+	change_list_free(&f->held);
+	f->below = 0;
+}
+
+static int flow(void *arg, const struct change_item *it, struct err *e)
+{
+	struct flow *f = arg;
+	const char *dir = f->held.n ? f->held.v[0].c.path : NULL;
+
+	(void)e;
+	if (f->res->all) {
+		line(f->c, f->res, it, 0, f->b);
+	} else if (!it->c.implied) {
+		let_go(f);
+		change_list_add(&f->held, &it->c);
+		f->below = f->before;
+		f->before = 0;
+	} else if (!is_dir(&it->c)) {
+		if (dir && strncmp(dir, it->c.path, strlen(dir)) == 0 &&
+		    it->c.path[strlen(dir)] == '/')
+			f->below++;
+		else
+			f->before++;
 	}
+	return ferror(f->c->out) ? 1 : 0;
+}
+
+static int changes(struct cli *c, const struct status_res *res, struct buf *b,
+		   struct err *e)
+{
+	const struct change_list *l = &res->changes.list;
+	AUTO_FREE uint64_t *below = count_below(l, res->all);
+	struct flow f = { .c = c, .res = res, .b = b };
+	int r = 0;
+
+	if (res->changes.many)
+		r = changes_each(&res->changes, flow, &f, e);
+	let_go(&f);
+	for (size_t i = 0; i < l->n; i++)
+		if (is_shown(&l->v[i], res->all))
+			line(c, res, &l->v[i], below[i], b);
+	return r < 0 ? -1 : 0;
 }
 
 static const char introduction[] =
@@ -185,7 +234,6 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 	enum txn_look look;
 
 	(void)req;
-	(void)e;
 	if (res->none) {
 		fputs(introduction, c->out);
 		return 0;
@@ -200,7 +248,8 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 	else
 		show_totals(&b, &res->totals);
 	buf_addc(&b, '\n');
-	changes(c, res, &b);
+	if (changes(c, res, &b, e) < 0)
+		return -1;
 	if (res->risks.n) {
 		buf_adds(&b, "deserve a look before a commit:\n");
 		show_notes(&b, c, res->rec.workspace, &res->risks);

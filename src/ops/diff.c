@@ -36,7 +36,8 @@ void diff_free(void *result)
 {
 	struct diff_res *res = result;
 
-	change_list_free(&res->list);
+	changes_free(&res->changes);
+	strv_free(res->paths);
 	path_notes_free(&res->conflicts);
 	known_close(res->known);
 	if (res->checks) {
@@ -83,17 +84,82 @@ static bool take_range(const struct diff_req *rq, struct diff_req *rest, int64_t
 	return true;
 }
 
+/* A change that is no conflict is none of --conflicts. */
+struct filter {
+	const struct diff_res *res;
+	change_fn *fn;
+	void *arg;
+};
+
+static int only_conflicts(void *arg, const struct change *c, struct err *e)
+{
+	const struct filter *f = arg;
+
+	return diff_conflict(f->res, c->path) ? f->fn(f->arg, c, e) : 0;
+}
+
+static int source(const void *from, change_fn *fn, void *arg, struct err *e)
+{
+	const struct diff_res *res = from;
+	const char *const *paths = (const char *const *)res->paths;
+	struct filter f = { res, fn, arg };
+
+	if (!res->checks && !op_has_changes(&res->rec))
+		return 0;
+	if (!res->known)
+		return change_walk_paths(res->layers, res->nlayers, paths, fn, arg, e);
+	return res->conflicts.n ? change_walk_paths(res->layers, res->nlayers, paths,
+						    only_conflicts, &f, e)
+				: 0;
+}
+
+/* Which of the paths have changes. */
+struct met {
+	char *const *paths;
+	bool *v;
+};
+
+static bool covers(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	if (strcmp(dir, "/") == 0)
+		return true;
+	return strncmp(dir, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static int note_path(void *arg, const struct change *c, struct err *e)
+{
+	struct met *m = arg;
+
+	(void)e;
+	for (size_t i = 0; m->paths && m->paths[i]; i++)
+		m->v[i] = m->v[i] || covers(m->paths[i], c->path);
+	return 0;
+}
+
+/* @met: for each of the paths, or NULL. */
+static int find(struct diff_res *res, const struct diff_req *rq, bool *met, struct err *e)
+{
+	struct met m = { res->paths, met };
+
+	if (changes_find(&res->changes, source, res, met ? note_path : NULL, &m, e) < 0)
+		return -1;
+	return rq->no_renames || rq->conflicts
+		       ? 0
+		       : changes_renames(&res->changes, res->layers, e);
+}
+
 /* What two checkpoints differ in. */
 static int between(struct op_ctx *ctx, const struct diff_req *rq, int64_t a, int64_t b,
 		   struct diff_res *res, struct err *e)
 {
-	char **paths = NULL;
 	struct home *h;
 	int r;
 
 	res->txn = (struct txn){ .lock = -1 };
 	if (op_ctx_look(ctx, &h, e) < 0 ||
-	    sort_operands(ctx, rq, &res->txn, &paths, e) < 0)
+	    sort_operands(ctx, rq, &res->txn, &res->paths, e) < 0)
 		return -1;
 	r = checks_open(h, &res->txn, false, &res->checks, e);
 	if (r == 0)
@@ -110,15 +176,8 @@ static int between(struct op_ctx *ctx, const struct diff_req *rq, int64_t a, int
 	if (r == 0) {
 		res->layers = res->pair.layers;
 		res->nlayers = res->pair.n;
-		r = change_collect_paths(res->layers, res->nlayers,
-					 (const char *const *)paths, &res->list, e);
+		r = find(res, rq, NULL, e);
 	}
-	if (r == 0) {
-		op_leave_out_times(&res->list);
-		if (!rq->no_renames)
-			r = change_find_renames(res->layers, &res->list, e);
-	}
-	strv_free(paths);
 	if (res->checks && journal_txn_get(h->journal, res->txn.rec.id, &res->rec, e) < 0)
 		r = -1;
 	if (!res->checks)
@@ -145,27 +204,16 @@ static int check_state(const struct txn_record *rec, struct err *e)
 	}
 }
 
-static bool covers(const char *dir, const char *path)
-{
-	size_t n = strlen(dir);
-
-	if (strcmp(dir, "/") == 0)
-		return true;
-	return strncmp(dir, path, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 /* A path that is nowhere is a slip of the user's, not an empty answer. */
-static int check_paths(const struct change_list *l, char *const *paths,
-		       const struct diff_req *rq, struct err *e)
+static int check_paths(char *const *paths, const bool *met, const struct diff_req *rq,
+		       struct err *e)
 {
 	bool first_is_txn = strv_len(paths) == strv_len(rq->paths);
 	struct stat st;
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; paths && paths[i]; i++) {
-		for (k = 0; k < l->n && !covers(paths[i], l->v[k].c.path); k++)
-			;
-		if (k < l->n || lstat(paths[i], &st) == 0)
+		if (met[i] || lstat(paths[i], &st) == 0)
 			continue;
 		if (i == 0 && !first_is_txn)
 			err_set(e, ERR_USAGE, "no transaction and no path named '%s'",
@@ -178,10 +226,10 @@ static int check_paths(const struct change_list *l, char *const *paths,
 }
 
 /* What a commit would refuse, and only that. */
-static int find_conflicts(struct home *h, struct txn *t, char ***paths,
-			  struct diff_res *res, struct err *e)
+static int find_conflicts(struct home *h, struct txn *t, struct diff_res *res,
+			  struct err *e)
 {
-	const struct commit_wish w = { .paths = (const char *const *)*paths,
+	const struct commit_wish w = { .paths = (const char *const *)res->paths,
 				       .dry_run = true };
 	struct commit_result r;
 	size_t i;
@@ -193,58 +241,31 @@ static int find_conflicts(struct home *h, struct txn *t, char ***paths,
 	commit_result_free(&r);
 	if (x < 0 && (e->kind != ERR_CONFLICT || !res->conflicts.n))
 		return -1;
-	strv_free(*paths);
-	*paths = NULL;
+	strv_free(res->paths);
+	res->paths = NULL;
 	for (i = 0; i < res->conflicts.n; i++)
-		strv_push(paths, xstrdup(res->conflicts.v[i].path));
+		strv_push(&res->paths, xstrdup(res->conflicts.v[i].path));
 	return known_open(h, t, &res->known, e);
 }
 
-/* Below a conflicting directory there may be more than it was about. */
-static void leave_out_others(struct diff_res *res)
-{
-	struct change_list *l = &res->list;
-	size_t i, k = 0;
-
-	for (i = 0; i < l->n; i++) {
-		struct change_item it = l->v[i];
-
-		l->v[i] = l->v[k];
-		l->v[k] = it;
-		k += diff_conflict(res, k) != NULL;
-	}
-	while (l->n > k) {
-		struct change_list one = { &l->v[l->n - 1], 1, 1 };
-		struct change_item *v = xmalloc(sizeof(*v));
-
-		*v = *one.v;
-		one.v = v;
-		change_list_free(&one);
-		l->n--;
-	}
-}
-
 static int collect(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
-		   char ***paths, struct diff_res *res, struct err *e)
+		   struct diff_res *res, struct err *e)
 {
+	AUTO_FREE bool *met = NULL;
 	struct home *h;
-	int r;
 
-	if (op_ctx_look(ctx, &h, e) < 0 || sort_operands(ctx, rq, t, paths, e) < 0 ||
-	    check_state(&t->rec, e) < 0)
+	if (op_ctx_look(ctx, &h, e) < 0 ||
+	    sort_operands(ctx, rq, t, &res->paths, e) < 0 || check_state(&t->rec, e) < 0)
 		return -1;
-	if (rq->conflicts && find_conflicts(h, t, paths, res, e) < 0)
+	if (rq->conflicts && find_conflicts(h, t, res, e) < 0)
 		return -1;
 	res->rec = t->rec;
 	memset(&t->rec, 0, sizeof(t->rec));
 	res->layers = txn_layers(&res->rec, &res->nlayers);
-	if (rq->conflicts && !*paths)
-		return 0;
-	r = op_collect(&res->rec, res->layers, res->nlayers, (const char *const *)*paths,
-		       !rq->no_renames && !rq->conflicts, &res->list, e);
-	if (r == 0 && rq->conflicts)
-		leave_out_others(res);
-	return r;
+	met = xcalloc(strv_len(res->paths) + 1, sizeof(*met));
+	if (find(res, rq, met, e) < 0)
+		return -1;
+	return rq->conflicts ? 0 : check_paths(res->paths, met, rq, e);
 }
 
 int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
@@ -252,7 +273,6 @@ int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	const struct diff_req *rq = req;
 	struct diff_res *res = result;
 	struct txn t = { .lock = -1 };
-	char **paths = NULL;
 	struct diff_req rest;
 	int64_t a, b;
 	int r;
@@ -263,11 +283,8 @@ int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 				       "checkpoints have no conflicts with the host");
 		r = between(ctx, &rest, a, b, res, e);
 	} else {
-		r = collect(ctx, rq, &t, &paths, res, e);
+		r = collect(ctx, rq, &t, res, e);
 	}
-	if (r == 0 && !rq->conflicts && !res->checks)
-		r = check_paths(&res->list, paths, rq, e);
-	strv_free(paths);
 	txn_close(&t);
 	if (r < 0) {
 		diff_free(res);
@@ -276,65 +293,74 @@ int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	return r;
 }
 
-int diff_patch(const struct diff_res *res, size_t i, struct buf *out,
+int diff_patch(const struct diff_res *res, const struct change_item *it, struct buf *out,
 	       struct patch_stat *st, struct err *e)
 {
-	const struct change_item *it = &res->list.v[i];
-	const struct change *from = NULL;
-
-	if (it->renamed_from != SIZE_MAX)
-		from = &res->list.v[it->renamed_from].c;
-	return patch_make(res->layers, &it->c, from, res->rec.workspace, out, st, e);
+	return patch_make(res->layers, &it->c, changes_from(&res->changes, it),
+			  res->rec.workspace, out, st, e);
 }
 
-static void json_conflict(const struct diff_res *res, size_t i, json_t *c)
+static void json_conflict(const struct diff_res *res, const struct change_item *it,
+			  json_t *c)
 {
-	const char *what = diff_conflict(res, i);
+	const char *what = diff_conflict(res, it->c.path);
 	AUTO_BUF struct buf b = BUF_INIT;
 	struct err e;
 
 	if (!what)
 		return;
 	json_set_str(c, "conflict", what);
-	if (diff_sides(res, i, &b, &e) == 0)
+	if (diff_sides(res, it, &b, &e) == 0)
 		json_set_bytes(c, "sides", buf_str(&b), b.len);
+}
+
+struct lines {
+	const struct diff_res *res;
+	json_t *to;
+};
+
+static int json_line(void *arg, const struct change_item *it, struct err *e)
+{
+	const struct lines *l = arg;
+	const struct change *from = changes_from(&l->res->changes, it);
+	AUTO_BUF struct buf b = BUF_INIT;
+	struct patch_stat st = { 0 };
+	struct err why;
+	json_t *c;
+
+	(void)e;
+	if (it->renamed_away)
+		return 0;
+	c = json_change(&it->c, from ? from->path : NULL);
+	if (diff_patch(l->res, it, &b, &st, &why) == 0) {
+		json_object_set_new(c, "lines_added", json_integer((json_int_t)st.added));
+		json_object_set_new(c, "lines_removed",
+				    json_integer((json_int_t)st.removed));
+		json_object_set_new(c, "binary", json_boolean(st.binary));
+		json_set_bytes(c, "patch", buf_str(&b), b.len);
+		json_conflict(l->res, it, c);
+	} else {
+		json_set_str(c, "error", why.msg);
+	}
+	json_array_append_new(l->to, c);
+	return 0;
 }
 
 static json_t *diff_json(const void *result)
 {
 	const struct diff_res *res = result;
-	json_t *o = json_result(), *changes = json_array();
-	size_t i;
+	json_t *o = json_result();
+	struct lines l = { res, json_array() };
+	struct err e;
 
 	json_object_set_new(o, "txn", json_txn(&res->rec));
 	if (res->checks) {
 		json_object_set_new(o, "from", json_integer(res->from));
 		json_object_set_new(o, "to", json_integer(res->to));
 	}
-	for (i = 0; i < res->list.n; i++) {
-		const struct change_item *it = &res->list.v[i];
-		AUTO_BUF struct buf b = BUF_INIT;
-		struct patch_stat st = { 0 };
-		struct err e;
-		json_t *c;
-
-		if (it->renamed_away)
-			continue;
-		c = json_change(&it->c, change_item_from(&res->list, it));
-		if (diff_patch(res, i, &b, &st, &e) == 0) {
-			json_object_set_new(c, "lines_added",
-					    json_integer((json_int_t)st.added));
-			json_object_set_new(c, "lines_removed",
-					    json_integer((json_int_t)st.removed));
-			json_object_set_new(c, "binary", json_boolean(st.binary));
-			json_set_bytes(c, "patch", buf_str(&b), b.len);
-			json_conflict(res, i, c);
-		} else {
-			json_set_str(c, "error", e.msg);
-		}
-		json_array_append_new(changes, c);
-	}
-	json_object_set_new(o, "changes", changes);
+	if (changes_each(&res->changes, json_line, &l, &e) < 0)
+		json_set_str(o, "error", e.msg);
+	json_object_set_new(o, "changes", l.to);
 	return o;
 }
 
@@ -342,7 +368,7 @@ static int diff_status(const void *req, const void *res)
 {
 	const struct diff_req *rq = req;
 
-	return rq->exit_code && ((const struct diff_res *)res)->list.n > 0;
+	return rq->exit_code && ((const struct diff_res *)res)->changes.n > 0;
 }
 
 const struct verb verb_diff = {

@@ -2,8 +2,8 @@
 #ifndef STET_OPS_DIFF_H
 #define STET_OPS_DIFF_H
 
-#include "change/change.h"
 #include "change/patch.h"
+#include "ops/changes.h"
 #include "ops/verb.h"
 #include "txn/checkpoint.h"
 #include "txn/known.h"
@@ -19,8 +19,9 @@ struct diff_res {
 	struct txn_record rec;
 	struct change_layer *layers;
 	size_t nlayers;
-	struct change_list list;
-	/* --conflicts: the list holds these alone. */
+	struct changes changes;
+	char **paths; /* only what lies at or below them; NULL: all */
+	/* --conflicts: the changes are these alone. */
 	struct path_notes conflicts;
 	struct known *known; /* what the transaction saw; or NULL */
 	/* Between two checkpoints: what the layers point to. */
@@ -40,18 +41,19 @@ struct diff_res {
 int op_diff(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 void diff_free(void *res);
 
-/* patch_make() for item @i. Sources of renames have none of their own: skip them. */
-int diff_patch(const struct diff_res *res, size_t i, struct buf *out,
+/* patch_make() for one of them. Sources of renames have none of their own: skip them. */
+int diff_patch(const struct diff_res *res, const struct change_item *it, struct buf *out,
 	       struct patch_stat *st, struct err *e);
 
-/* For --conflicts: what happened at the path of item @i, in words. */
-const char *diff_conflict(const struct diff_res *res, size_t i);
+/* For --conflicts: what happened at a path, in words; NULL if nothing did. */
+const char *diff_conflict(const struct diff_res *res, const char *path);
 
 /*
- * Both sides of item @i: the host's against the transaction's and, where it is known what
+ * Both sides of a change: the host's against the transaction's and, where it is known what
  * the transaction saw, each against that. Texts have the labels "base", "host" and
  * "transaction"; what is no text on both sides has the form of diff_patch().
  */
-int diff_sides(const struct diff_res *res, size_t i, struct buf *out, struct err *e);
+int diff_sides(const struct diff_res *res, const struct change_item *it, struct buf *out,
+	       struct err *e);
 
 #endif

@@ -9,9 +9,8 @@
 
 enum { TEXT_MAX = 16 << 20, SNIFF = 8000 };
 
-const char *diff_conflict(const struct diff_res *res, size_t i)
+const char *diff_conflict(const struct diff_res *res, const char *path)
 {
-	const char *path = res->list.v[i].c.path;
 	size_t k;
 
 	for (k = 0; k < res->conflicts.n; k++)
@@ -49,15 +48,16 @@ static int compare(const struct diff_res *res, const struct change *c, const cha
 	return patch_text(left.data, from, right.data, to, out, e);
 }
 
-int diff_sides(const struct diff_res *res, size_t i, struct buf *out, struct err *e)
+int diff_sides(const struct diff_res *res, const struct change_item *it, struct buf *out,
+	       struct err *e)
 {
-	const struct change *c = &res->list.v[i].c;
+	const struct change *c = &it->c;
 	const struct change_layer *l = &res->layers[c->layer];
 	AUTO_BUF struct buf host = BUF_INIT, here = BUF_INIT, base = BUF_INIT;
 
 	if (!S_ISREG(c->before.st_mode) || !S_ISREG(c->after.st_mode) ||
 	    !read_text(l->host, c->rel, &host) || !read_text(l->upper, c->rel, &here))
-		return diff_patch(res, i, out, NULL, e);
+		return diff_patch(res, it, out, NULL, e);
 	if (known_content(res->known, (uint32_t)c->layer, c->rel, &base) &&
 	    (compare(res, c, "base", &base, "host", &host, out, e) < 0 ||
 	     compare(res, c, "base", &base, "transaction", &here, out, e) < 0))

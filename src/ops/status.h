@@ -2,7 +2,7 @@
 #ifndef STET_OPS_STATUS_H
 #define STET_OPS_STATUS_H
 
-#include "change/change.h"
+#include "ops/changes.h"
 #include "ops/verb.h"
 #include "txn/commit.h"
 
@@ -19,7 +19,8 @@ struct status_res {
 	struct txn_record rec;
 	struct change_layer *layers;
 	size_t nlayers;
-	struct change_list list; /* renames found; no CHANGE_TIMES alone */
+	struct home *h; /* the caller's */
+	struct changes changes;
 	struct change_totals totals;
 	struct path_notes risks; /* of what is not decided yet: what deserves a look */
 	bool durable;		 /* a power cut would not cost it */
@@ -28,19 +29,7 @@ struct status_res {
 
 int op_status(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
-/* Path a change was renamed from, or NULL. */
-const char *change_item_from(const struct change_list *l, const struct change_item *it);
-
-/*
- * Collects the differences of a transaction, all or those at and below @paths, leaves out
- * what differs in its times alone, and finds renames if asked. A pruned one has none, nor
- * has one whose changes are the host's, or becoming so.
- */
-int op_collect(const struct txn_record *rec, const struct change_layer *layers, size_t n,
-	       const char *const *paths, bool renames, struct change_list *l,
-	       struct err *e);
-
-/* Takes out what differs in its times alone. */
-void op_leave_out_times(struct change_list *l);
+/* Not pruned, and its changes are not the host's, nor becoming so. */
+bool op_has_changes(const struct txn_record *rec);
 
 #endif

@@ -152,6 +152,20 @@ int txn_pending(struct home *h, struct txn *t, struct err *e)
 	return 0;
 }
 
+/* Whoever was taking it to another checkpoint may have died only now: that comes first. */
+static int check_whole(struct home *h, const struct txn *t, struct err *e)
+{
+	int64_t id, back_to;
+
+	if (journal_changing_next(h->journal, t->rec.id - 1, &id, &back_to, e) < 0)
+		return -1;
+	if (id != t->rec.id)
+		return 0;
+	err_set(e, ERR_STATE, "t%lld was being taken to another checkpoint",
+		(long long)t->rec.id);
+	return err_hint(e, "stet recover takes that back; then try again");
+}
+
 /* What is left of a directory must still be right when a part of it is committed. */
 static int unfold(struct operation *o, struct err *e)
 {
@@ -173,7 +187,8 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	int r;
 
 	*res = (struct commit_result){ 0 };
-	if (txn_pending(h, t, e) < 0 || operate_plan_name(name, e) < 0)
+	if (txn_pending(h, t, e) < 0 || check_whole(h, t, e) < 0 ||
+	    operate_plan_name(name, e) < 0)
 		return -1;
 	guard = operate_guard(h, true, e);
 	if (guard < 0 || operate_open(t, true, &o, e) < 0)

@@ -161,8 +161,9 @@ def tx_script(cells_):
 def inside(stet, script, work):
     """Runs the script; the digest of what it left, as the sandbox sees it."""
     full = f"( {script}\n) >/dev/null 2>&1 </dev/null; exec /usr/bin/python3 \"$1\" \"$2\""
+    # What policy says of such commands is not the question here.
     return ast.literal_eval(stet.run("bash", "-c", full, "bash", LIB, work, cwd=work,
-                                     timeout=200).ok().out)
+                                     opts=("--no-policy",), timeout=400).ok().out)
 
 
 def expectation(reference, seen, cells_):

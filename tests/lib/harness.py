@@ -256,7 +256,9 @@ def pytest_job(report, suite, file, env, who, base, extra, only=None):
                 os.path.join(TESTS, "lib", "mounts.py"), base, who.name,
                 needs.group(1)] + argv
         who = None
-    status, text, seconds = run(argv, env, who, base)
+    longer = suite.split("/")[0] in LONGER
+    status, text, seconds = run(argv, env, who, base,
+                                PROGRAM_SECONDS if longer else JOB_SECONDS)
     name = os.path.basename(file)
     if status == 5 and extra:
         return

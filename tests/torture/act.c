@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,25 +47,21 @@ static void next_tick(void)
 	       (coarse.tv_sec == fine.tv_sec && coarse.tv_nsec <= fine.tv_nsec));
 }
 
-static int do_begin(struct home *h, const struct site *s, enum action a, struct err *e)
+int act_view(struct home *h, const struct site *s, enum action a, struct view *v,
+	     struct err *e)
 {
-	bool foreign = a == ACT_BEGIN_FOREIGN;
-	char word[] = "command";
-	char *const argv[] = { word, NULL };
-	struct view_layer layers[HOSTS + 1] = { 0 };
-	struct view v = { .workspace = xstrdup(s->host[0]),
-			  .layers = layers,
-			  .nlayers = HOSTS + 1 };
+	struct view_layer *layers = xcalloc(HOSTS + 1, sizeof(*layers));
 	struct mountinfo mi;
-	struct txn t;
 
-	next_tick();
+	*v = (struct view){ .workspace = xstrdup(s->host[0]),
+			    .layers = layers,
+			    .nlayers = HOSTS + 1 };
 	if (mountinfo_read(&mi) < 0)
 		die("no mount table");
 	for (size_t i = 0; i < HOSTS; i++) {
 		layers[i] = (struct view_layer){ .kind = LAYER_OVERLAY,
 						 .host = xstrdup(s->host[i]),
-						 .lax_owner = foreign };
+						 .lax_owner = a == ACT_BEGIN_FOREIGN };
 		if (a == ACT_BEGIN_CROSS)
 			layers[i].store = xstrdup(s->other);
 		else if (store_for(&mi, h->dir, s->host[i], &layers[i].store, e) < 0)
@@ -73,7 +70,30 @@ static int do_begin(struct home *h, const struct site *s, enum action a, struct 
 	layers[HOSTS] = (struct view_layer){ .kind = LAYER_SCRATCH,
 					     .host = xstrdup("/tmp"),
 					     .store = xstrdup(layers[0].store) };
-	return txn_begin(h, &v, NULL, argv, "{}", &t, e);
+	return 0;
+}
+
+static int do_begin(struct home *h, const struct site *s, enum action a, struct err *e)
+{
+	char word[] = "command";
+	char *const argv[] = { word, NULL };
+	struct view v;
+	struct txn t;
+
+	next_tick();
+	return act_view(h, s, a, &v, e) < 0 ? -1
+					    : txn_begin(h, &v, NULL, argv, "{}", &t, e);
+}
+
+static int do_resume(struct home *h, const struct site *s, struct txn *t, struct err *e)
+{
+	struct view v;
+
+	if (act_view(h, s, ACT_RESUME, &v, e) < 0)
+		return -1;
+	for (size_t i = 0; i < t->rec.nlayers; i++)
+		v.layers[i].dir = xstrdup(t->rec.layers[i].dir);
+	return txn_resume(h, &v, t, e);
 }
 
 static int do_fill(struct txn *t, enum tree_size size)
@@ -83,6 +103,14 @@ static int do_fill(struct txn *t, enum tree_size size)
 	for (size_t i = 0; i < HOSTS; i++)
 		up[i] = xasprintf("%s/up", t->rec.layers[i].dir);
 	tree_upper(up, size);
+	return 0;
+}
+
+static int do_more(struct txn *t, int round)
+{
+	AUTO_FREE char *up = xasprintf("%s/up", t->rec.layers[0].dir);
+
+	tree_more(up, round);
 	return 0;
 }
 
@@ -135,15 +163,15 @@ static void complain(void *arg, const char *what)
 		snprintf(r->complaint, sizeof(r->complaint), "%s", what);
 }
 
-static int do_look(struct home *h, struct result *r)
+static int do_look(struct home *h, const struct site *s, struct result *r)
 {
-	struct txn_record rec;
+	struct txn t = { .lock = -1 };
 	unsigned checked;
 
 	r->state = -1;
-	if (journal_txn_get(h->journal, 1, &rec, &r->e) == 0) {
-		r->state = (int)rec.state;
-		txn_record_free(&rec);
+	if (journal_txn_get(h->journal, s->watch, &t.rec, &r->e) == 0) {
+		r->state = (int)t.rec.state;
+		check_look(h, &t, r);
 	} else if (r->e.kind != ERR_USAGE) {
 		return -1;
 	}
@@ -165,7 +193,7 @@ static int child(const struct site *s, enum action a, struct result *r)
 	if (a == ACT_PRUNE)
 		return txn_prune(&h, 0, false, &pr, &r->e);
 	if (a == ACT_LOOK)
-		return do_look(&h, r);
+		return do_look(&h, s, r);
 	if (txn_find(&h, "1", "/", &t, &r->e) < 0)
 		return -1;
 	switch (a) {
@@ -184,6 +212,20 @@ static int child(const struct site *s, enum action a, struct result *r)
 		return do_end(&h, &t, &r->e);
 	case ACT_ROLLBACK:
 		return txn_rollback(&h, &t, &r->e);
+	case ACT_DISCARD:
+		return txn_discard(&h, &t, 0, "exit", &r->e);
+	case ACT_RESUME:
+		return do_resume(&h, s, &t, &r->e);
+	case ACT_MORE:
+	case ACT_MORE2:
+		return do_more(&t, a == ACT_MORE ? 1 : 2);
+	case ACT_CHECKPOINT:
+	case ACT_CHECKPOINT_THIN:
+	case ACT_GO:
+	case ACT_GO2:
+	case ACT_RESTORE:
+	case ACT_FORK:
+		return check_act(&h, s, &t, a, &r->e);
 	default:
 		return do_operate(&h, s, &t, a, r);
 	}
@@ -260,6 +302,7 @@ unsigned long act(const struct site *s, enum action a, const char *fault,
 		log_fd = memfd_create("points", MFD_CLOEXEC);
 		if (shared == MAP_FAILED || log_fd < 0)
 			die("no memory");
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
 		fcntl(log_fd, F_SETFL, O_APPEND);
 	}
 	*shared = (struct result){ 0 };
@@ -275,6 +318,9 @@ unsigned long act(const struct site *s, enum action a, const char *fault,
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		die("no child");
+	/* What it has started itself must not outlive it, or recovery would find it at work. */
+	while (waitpid(-1, NULL, 0) > 0)
+		;
 	*r = *shared;
 	*killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	if (!*killed && (!WIFEXITED(status) || WEXITSTATUS(status) || !r->ran)) {

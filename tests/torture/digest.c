@@ -65,6 +65,14 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Names inodes and mounts, which are new ones each time. */
+static bool is_note(const char *attr)
+{
+	return strcmp(attr, "user.overlay.origin") == 0 ||
+	       strcmp(attr, "user.overlay.uuid") == 0 ||
+	       strcmp(attr, "user.overlay.impure") == 0;
+}
+
 static void put_xattrs(struct buf *out, int dir, const char *name)
 {
 	AUTO_BUF struct buf list = BUF_INIT, value = BUF_INIT;
@@ -75,7 +83,7 @@ static void put_xattrs(struct buf *out, int dir, const char *name)
 		return;
 	for (const char *a = buf_str(&list); a < buf_str(&list) + list.len && n < 64;
 	     a += strlen(a) + 1)
-		if (strcmp(a, "security.selinux") != 0)
+		if (strcmp(a, "security.selinux") != 0 && !is_note(a))
 			sorted[n++] = a;
 	qsort(sorted, n, sizeof(sorted[0]), by_name);
 	for (size_t i = 0; i < n; i++) {
@@ -129,6 +137,9 @@ static void put_object(struct walk *w, int dir, const char *name, const char *pa
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		die("cannot look at %s", path);
 	text_quote(w->out, path, strlen(path));
+	/* Nobody sees the mode of a whiteout. */
+	if (S_ISCHR(st.st_mode) && st.st_rdev == 0)
+		st.st_mode = S_IFCHR;
 	buf_addf(w->out, " mode=%o owner=%u:%u", st.st_mode, st.st_uid, st.st_gid);
 	/* What a merge makes has the time of the merge; all else has one that it was given. */
 	if (st.st_mtim.tv_sec > 1500000000)

@@ -18,195 +18,13 @@
  * fault points passed are appended to; STET_TORTURE=full leaves nothing out.
  */
 
-struct scenario {
-	const char *name;
-	enum action setup[8];
-	enum action act;
-	int before, after; /* state of the transaction; -1: there is none */
-	enum action back;  /* takes it back again */
-	const char *sweeps;
-	const char *lacks; /* a fault that is there all the time */
-};
-
-#define UNTIL_BEGIN ACT_BEGIN
-#define UNTIL_END ACT_BEGIN, ACT_FILL, ACT_END
-#define ALL "EIO ENOSPC EINTR kill dead twice recover"
-#define ERRORS "EIO ENOSPC EINTR kill"
-
-static const struct scenario scenarios[] = {
-	{ "begin", { 0 }, ACT_BEGIN, -1, TXN_ACTIVE, ACT_NONE, ERRORS " dead" },
-	{ "begin-foreign",
-	  { 0 },
-	  ACT_BEGIN_FOREIGN,
-	  -1,
-	  TXN_ACTIVE,
-	  ACT_NONE,
-	  ERRORS " dead" },
-	{ "end",
-	  { ACT_BEGIN, ACT_FILL },
-	  ACT_END,
-	  TXN_ACTIVE,
-	  TXN_FROZEN,
-	  ACT_NONE,
-	  ERRORS },
-	{ "commit", { UNTIL_END }, ACT_COMMIT, TXN_FROZEN, TXN_COMMITTED, ACT_UNDO, ALL },
-	{ "commit-wide",
-	  { ACT_BEGIN, ACT_FILL_WIDE, ACT_END },
-	  ACT_COMMIT,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  "EIO kill" },
-	{ "commit-interrupted",
-	  { ACT_BEGIN, ACT_FILL_SMALL },
-	  ACT_COMMIT,
-	  TXN_ACTIVE,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  ERRORS },
-	{ "commit-part",
-	  { UNTIL_END },
-	  ACT_COMMIT_PART,
-	  TXN_FROZEN,
-	  TXN_FROZEN,
-	  ACT_UNDO,
-	  ERRORS " twice recover" },
-	{ "commit-rest",
-	  { UNTIL_END, ACT_COMMIT_PART },
-	  ACT_COMMIT,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  "EIO kill" },
-	{ "commit-merge",
-	  { ACT_BEGIN, ACT_FILL_SMALL, ACT_END, ACT_EDIT },
-	  ACT_COMMIT_MERGE,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  ERRORS " twice" },
-	{ "commit-merge-part",
-	  { ACT_BEGIN, ACT_FILL_SMALL, ACT_END, ACT_EDIT },
-	  ACT_COMMIT_MERGE_PART,
-	  TXN_FROZEN,
-	  TXN_FROZEN,
-	  ACT_UNDO,
-	  "EIO kill" },
-	{ "commit-group",
-	  { ACT_BEGIN_FOREIGN, ACT_FILL_GROUP, ACT_END },
-	  ACT_COMMIT,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  ERRORS },
-	{ "commit-cross",
-	  { ACT_BEGIN_CROSS, ACT_FILL_SMALL, ACT_END },
-	  ACT_COMMIT,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  ERRORS " recover" },
-	{ "undo-cross-part",
-	  { ACT_BEGIN_CROSS, ACT_FILL_SMALL, ACT_END, ACT_COMMIT_PART },
-	  ACT_UNDO,
-	  TXN_FROZEN,
-	  TXN_FROZEN,
-	  ACT_REDO,
-	  "EIO kill" },
-	{ "commit-by-hand",
-	  { UNTIL_END },
-	  ACT_COMMIT,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  "EIO kill twice recover",
-	  "swap.flags:1+:EINVAL" },
-	{ "commit-by-hand-small",
-	  { ACT_BEGIN, ACT_FILL_SMALL, ACT_END },
-	  ACT_COMMIT,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  "kill",
-	  "swap.flags:1+:EINVAL" },
-	{ "undo-by-hand",
-	  { UNTIL_END, ACT_COMMIT },
-	  ACT_UNDO,
-	  TXN_COMMITTED,
-	  TXN_FROZEN,
-	  ACT_REDO,
-	  "EIO kill recover",
-	  "swap.flags:1+:EINVAL" },
-	{ "undo",
-	  { UNTIL_END, ACT_COMMIT },
-	  ACT_UNDO,
-	  TXN_COMMITTED,
-	  TXN_FROZEN,
-	  ACT_REDO,
-	  ALL },
-	{ "undo-part",
-	  { UNTIL_END, ACT_COMMIT },
-	  ACT_UNDO_PART,
-	  TXN_COMMITTED,
-	  TXN_COMMITTED,
-	  ACT_NONE,
-	  ERRORS },
-	{ "undo-of-part",
-	  { UNTIL_END, ACT_COMMIT_PART },
-	  ACT_UNDO,
-	  TXN_FROZEN,
-	  TXN_FROZEN,
-	  ACT_REDO,
-	  "EIO kill" },
-	{ "redo",
-	  { UNTIL_END, ACT_COMMIT, ACT_UNDO },
-	  ACT_REDO,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  ALL },
-	{ "commit-again",
-	  { UNTIL_END, ACT_COMMIT, ACT_UNDO },
-	  ACT_COMMIT,
-	  TXN_FROZEN,
-	  TXN_COMMITTED,
-	  ACT_UNDO,
-	  "EIO kill" },
-	{ "rollback",
-	  { UNTIL_END },
-	  ACT_ROLLBACK,
-	  TXN_FROZEN,
-	  TXN_ROLLED_BACK,
-	  ACT_UNDO,
-	  ERRORS },
-	{ "undo-rollback",
-	  { UNTIL_END, ACT_ROLLBACK },
-	  ACT_UNDO,
-	  TXN_ROLLED_BACK,
-	  TXN_FROZEN,
-	  ACT_REDO,
-	  ERRORS },
-	{ "redo-rollback",
-	  { UNTIL_END, ACT_ROLLBACK, ACT_UNDO },
-	  ACT_REDO,
-	  TXN_FROZEN,
-	  TXN_ROLLED_BACK,
-	  ACT_UNDO,
-	  ERRORS },
-	{ "prune",
-	  { UNTIL_END, ACT_ROLLBACK },
-	  ACT_PRUNE,
-	  TXN_ROLLED_BACK,
-	  TXN_PRUNED,
-	  ACT_NONE,
-	  ERRORS " dead" },
-};
-
 struct run {
 	const struct scenario *sc;
 	struct site site;
-	char *old, *new; /* digests of the hosts, without faults */
+	char *old, *new; /* digests, without faults */
 	unsigned long points, steps;
+	unsigned kept; /* checkpoints there were before */
+	char at[64];   /* the last point of the action */
 	unsigned long runs, failed;
 	bool quiet; /* the oracle itself is being tested */
 };
@@ -220,12 +38,21 @@ static bool full(void)
 
 /* --- one run --- */
 
-static char *digest(const struct site *s)
+/* Of the hosts, and of the uppers where they matter. */
+static char *digest(const struct run *t)
 {
 	struct buf b = BUF_INIT;
+	struct result r;
+	bool killed;
 
 	for (int i = 0; i < HOSTS; i++)
-		digest_tree(s->host[i], &b);
+		digest_tree(t->site.host[i], &b);
+	if (!t->sc->layers)
+		return buf_take(&b);
+	act(&t->site, ACT_LOOK, NULL, NULL, &r, &killed);
+	for (int i = 0; i < HOSTS; i++)
+		if (r.up[i][0])
+			digest_tree(r.up[i], &b);
 	return buf_take(&b);
 }
 
@@ -291,6 +118,18 @@ static unsigned long play(struct run *t, enum action a, const char *fault,
 	return act(&t->site, a, both, skip, r, killed);
 }
 
+/* The action itself; returns how many points it passed. */
+static unsigned long attempt(struct run *t, const char *fault, const char *skip,
+			     struct result *r)
+{
+	unsigned long n;
+	bool killed;
+
+	n = play(t, t->sc->act, fault, skip, r, &killed);
+	snprintf(t->at, sizeof(t->at), "%s", act_last_point());
+	return n;
+}
+
 static void setup(struct run *t)
 {
 	struct result r;
@@ -308,8 +147,7 @@ static bool fail(struct run *t, const char *fault, const char *why)
 {
 	t->failed++;
 	if (!t->quiet && t->failed <= 5)
-		fprintf(stderr, "%s %s at %s: %s\n", t->sc->name, fault, act_last_point(),
-			why);
+		fprintf(stderr, "%s %s at %s: %s\n", t->sc->name, fault, t->at, why);
 	if (!t->quiet && getenv("STET_TORTURE_KEEP"))
 		die("kept: %s", t->site.base);
 	return false;
@@ -365,7 +203,7 @@ static bool go_on(struct run *t, const char *fault, bool is_new)
 		return true;
 	if (!step(t, fault, next, is_new ? "taking it back" : "doing it again", &r))
 		return false;
-	got = digest(&t->site);
+	got = digest(t);
 	if (strcmp(got, want) != 0)
 		return fail_digest(t, fault,
 				   is_new ? "taken back, it is not the old tree"
@@ -390,6 +228,34 @@ static bool clean_up(struct run *t, const char *fault)
 			 : true;
 }
 
+/* One that was reported exists; one that was not does not, unless it was killed on the way. */
+static bool judge_points(struct run *t, const char *fault, const struct result *said,
+			 const struct result *r)
+{
+	unsigned min = t->kept, max = t->kept;
+	char why[100];
+
+	if (!t->sc->points)
+		return true;
+	if (!said->ran || strcmp(t->at, "journal.committed") == 0) {
+		min = min < t->sc->points ? min : t->sc->points;
+		max = max > t->sc->points ? max : t->sc->points;
+	} else if (said->rc == 0) {
+		min = max = t->sc->points;
+	}
+	max += t->sc->spare;
+	if (r->points >= min && r->points <= max)
+		return true;
+	snprintf(why, sizeof(why), "%u checkpoints, not %u to %u", r->points, min, max);
+	return fail(t, fault, why);
+}
+
+/* Is the transaction where the action leads to? A fork that did not get to its end holds all. */
+static bool is_after(const struct scenario *sc, int state)
+{
+	return state == sc->after || (sc->act == ACT_FORK && state == TXN_ACTIVE);
+}
+
 /* Journal and tree must tell the same story. @said: what the action itself returned. */
 static bool judge(struct run *t, const char *fault, const struct result *said,
 		  bool recovered, const char *got)
@@ -405,29 +271,32 @@ static bool judge(struct run *t, const char *fault, const struct result *said,
 	if (r.complaint[0])
 		return fail(t, fault, r.complaint);
 	/* One that was interrupted is frozen before it is committed. */
-	if (r.state != t->sc->before && r.state != t->sc->after &&
+	if (r.state != t->sc->before && !is_after(t->sc, r.state) &&
 	    !(t->sc->before == TXN_ACTIVE && r.state == TXN_FROZEN)) {
 		snprintf(why, sizeof(why), "its state is %d", r.state);
 		return fail(t, fault, why);
 	}
 	if (t->sc->before != t->sc->after && strcmp(t->old, t->new) != 0 &&
-	    (r.state == t->sc->after) != is_new) {
+	    is_after(t->sc, r.state) != is_new) {
 		snprintf(why, sizeof(why), "the tree is %s, but its state %d",
 			 is_new ? "new" : "old", r.state);
 		return fail(t, fault, why);
 	}
+	if (!judge_points(t, fault, said, &r))
+		return false;
 	if (said->ran && said->rc == 0 && !(is_new && r.state == t->sc->after))
 		return fail(t, fault, "success was reported, but it is not done");
 	if (said->ran && said->rc < 0 && r.state == t->sc->after &&
 	    t->sc->before != t->sc->after && !recovered &&
-	    !strstr(act_last_point(), "journal.committed") && !strchr(fault, '+') &&
-	    !t->quiet && getenv("STET_TORTURE_STRICT"))
+	    !strstr(t->at, "journal.committed") && !strchr(fault, '+') && !t->quiet &&
+	    getenv("STET_TORTURE_STRICT"))
 		return fail(t, fault, "a failure was reported, but it is done");
-	if (r.orphans && t->sc->act != ACT_PRUNE && t->sc->before != -1)
+	if (r.orphans && t->sc->act != ACT_PRUNE && t->sc->act != ACT_DISCARD &&
+	    t->sc->before != -1)
 		return fail(t, fault, "data was left that belongs to nobody");
 	if (r.orphans && !clean_up(t, fault))
 		return false;
-	is_new = t->sc->before == t->sc->after ? is_new : r.state == t->sc->after;
+	is_new = t->sc->before == t->sc->after ? is_new : is_after(t->sc, r.state);
 	return go_on(t, fault, is_new);
 }
 
@@ -444,12 +313,12 @@ static bool oracle(struct run *t, const char *fault, const struct result *said)
 	if (!step(t, fault, ACT_RECOVER, "recovery", &r))
 		return false;
 	recovered = r.recovered > 0;
-	got = digest(&t->site);
+	got = digest(t);
 	if (!step(t, fault, ACT_RECOVER, "second recovery", &r))
 		return false;
 	if (r.recovered)
 		return fail(t, fault, "the second recovery found something to do");
-	again = digest(&t->site);
+	again = digest(t);
 	if (strcmp(got, again) != 0)
 		return fail_digest(t, fault, "the second recovery changed something", got,
 				   again);
@@ -466,16 +335,18 @@ static void learn(struct run *t)
 	bool killed;
 
 	setup(t);
-	t->old = digest(&t->site);
-	t->points = play(t, t->sc->act, NULL, NULL, &r, &killed);
+	t->old = digest(t);
+	act(&t->site, ACT_LOOK, NULL, NULL, &r, &killed);
+	t->kept = r.points;
+	t->points = attempt(t, NULL, NULL, &r);
 	if (r.rc < 0)
 		die("%s: %s (%s)", t->sc->name, r.e.msg, r.e.hint);
-	t->new = digest(&t->site);
+	t->new = digest(t);
 	t->steps = r.steps;
 	if (!oracle(t, "none", &r))
 		return;
 	setup(t);
-	built = digest(&t->site);
+	built = digest(t);
 	if (strcmp(built, t->old) != 0)
 		fail_digest(t, "none", "two builds differ", t->old, built);
 }
@@ -484,10 +355,9 @@ static void learn(struct run *t)
 static bool one(struct run *t, const char *fault, unsigned long last)
 {
 	struct result r;
-	bool killed;
 
 	setup(t);
-	if (play(t, t->sc->act, fault, NULL, &r, &killed) < last)
+	if (attempt(t, fault, NULL, &r) < last)
 		return false;
 	oracle(t, fault, &r);
 	return true;
@@ -539,7 +409,7 @@ static void sweep_recover(struct run *t, unsigned long stride)
 				 m % 4 == 1 ? "EIO" : "kill");
 			snprintf(both, sizeof(both), "%s then %s", fault, second);
 			setup(t);
-			play(t, t->sc->act, fault, NULL, &r, &killed);
+			attempt(t, fault, NULL, &r);
 			if (play(t, ACT_RECOVER, second, NULL, &r, &killed) < m)
 				break;
 			r.ran = false; /* what recovery says is not judged */
@@ -573,11 +443,10 @@ static bool broken(struct run *t, const char *fault, const char *point, unsigned
 	unsigned long before = t->failed;
 	struct result r;
 	char skip[64];
-	bool killed;
 
 	snprintf(skip, sizeof(skip), "%s:%lu", point, n);
 	setup(t);
-	play(t, t->sc->act, fault, skip, &r, &killed);
+	attempt(t, fault, skip, &r);
 	oracle(t, skip, &r);
 	return t->failed > before || (!fault && r.rc < 0);
 }
@@ -620,7 +489,7 @@ static void append_points(void)
 
 static const struct scenario *find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++)
+	for (size_t i = 0; i < nscenarios; i++)
 		if (strcmp(scenarios[i].name, name) == 0)
 			return &scenarios[i];
 	die("no scenario %s", name);
@@ -628,7 +497,7 @@ static const struct scenario *find(const char *name)
 
 static int list(void)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++) {
+	for (size_t i = 0; i < nscenarios; i++) {
 		AUTO_FREE char *copy = xstrdup(scenarios[i].sweeps);
 		char *rest = copy, *word;
 
@@ -650,6 +519,7 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		die("usage: torture list | torture SCENARIO KIND");
 	t.sc = find(argv[1]);
+	t.site.watch = t.sc->watch ? t.sc->watch : 1;
 	snprintf(t.site.base, sizeof(t.site.base), "%s/stet-torture-%d",
 		 where ? where : "/dev/shm", (int)getpid());
 	umask(022);

@@ -9,9 +9,9 @@
 #include "base/err.h"
 
 /*
- * Crash tests of begin, commit, rollback, undo, redo, recover and prune, with no sandbox: the
- * host tree and the upper are made by hand, as overlayfs would leave them, and every
- * action runs in a child process that a fault point fails or kills.
+ * Crash tests of begin, commit, rollback, undo, redo, recover, prune and of checkpoints, with
+ * no sandbox: the host tree and the upper are made by hand, as overlayfs would leave them, and
+ * every action runs in a child process that a fault point fails or kills.
  */
 
 enum { HOSTS = 2 };
@@ -22,6 +22,7 @@ struct site {
 	char host[HOSTS][220];
 	char state[220];
 	char other[220]; /* on another filesystem; "" if there is none */
+	int watch;	 /* the transaction that ACT_LOOK tells about */
 };
 
 /* tree.c */
@@ -32,8 +33,13 @@ void tree_upper(char *const up[HOSTS], enum tree_size size);
 void tree_remove(const char *path);
 bool tree_foreign(const struct site *s); /* objects of another group; false: cannot */
 void tree_edit(const struct site *s);	 /* somebody works on the host meanwhile */
+/* The command does more to an upper of TREE_FULL. @round: 1, 2, … */
+void tree_more(const char *up, int round);
 
-/* digest.c: one line per object with all that can be seen of it, inode numbers left out. */
+/*
+ * digest.c: one line per object with all that can be seen of it, inode numbers left out, and
+ * what the kernel notes for itself in an upper.
+ */
 void digest_tree(const char *path, struct buf *out);
 /* The lines in which they differ, at most @max of them. */
 void digest_diff(const char *a, const char *b, int max, struct buf *out);
@@ -60,6 +66,16 @@ enum action {
 	ACT_REDO,
 	ACT_RECOVER,
 	ACT_PRUNE,
+	ACT_DISCARD, /* it changed nothing */
+	ACT_RESUME,  /* the command goes on */
+	ACT_MORE,    /* and does more */
+	ACT_MORE2,
+	ACT_CHECKPOINT,
+	ACT_CHECKPOINT_THIN, /* and there are too many of them */
+	ACT_GO,		     /* back to the first */
+	ACT_GO2,	     /* to the second */
+	ACT_RESTORE,	     /* some paths of the first */
+	ACT_FORK,	     /* a transaction that begins with the first */
 	ACT_LOOK,
 };
 
@@ -72,9 +88,28 @@ struct result {
 	int state; /* ACT_LOOK: of the transaction, -1: there is none */
 	unsigned recovered;
 	unsigned long steps; /* of a commit */
-	unsigned orphans;    /* ACT_LOOK */
-	char complaint[800]; /* ACT_LOOK: of txn_check() and txn_verify() */
+	/* ACT_LOOK */
+	unsigned orphans;
+	unsigned points;     /* checkpoints, each of them whole */
+	char up[HOSTS][300]; /* the uppers; "" if there are none */
+	char complaint[800]; /* of txn_check() and txn_verify() */
 };
+
+struct scenario {
+	const char *name;
+	enum action setup[10];
+	enum action act;
+	int before, after; /* state of the transaction; -1: there is none */
+	enum action back;  /* takes it back again */
+	const char *sweeps;
+	const char *lacks; /* a fault that is there all the time */
+	bool layers;	   /* the uppers are part of what is compared */
+	int watch;	   /* the transaction, if it is not the first */
+	/* Checkpoints there are afterwards (0: not looked at); more that may be there. */
+	unsigned points, spare;
+};
+extern const struct scenario scenarios[];
+extern const size_t nscenarios;
 
 /*
  * Does it in a child with STET_FAULT=@fault (NULL: none) and STET_FAULT_SKIP=@skip. Returns
@@ -86,6 +121,17 @@ unsigned long act(const struct site *s, enum action a, const char *fault,
 const char *act_last_point(void);
 /* Every point's name that any child has passed, a line each. */
 void act_points(struct buf *out);
+
+/* checks.c: what concerns checkpoints, for the child. */
+struct home;
+struct txn;
+int check_act(struct home *h, const struct site *s, struct txn *t, enum action a,
+	      struct err *e);
+void check_look(struct home *h, struct txn *t, struct result *r);
+/* For a new transaction of this site. */
+struct view;
+int act_view(struct home *h, const struct site *s, enum action a, struct view *v,
+	     struct err *e);
 
 void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 

@@ -509,6 +509,43 @@ void tree_upper(char *const up[HOSTS], enum tree_size size)
 	finish(&b);
 }
 
+/* By another name first, as an editor saves. */
+static void again(struct build *b, const char *path, const char *text, mode_t mode)
+{
+	must(unlinkat(b->root, path, 0), "unlink", path);
+	copy(b, path, text, mode, 0);
+}
+
+void tree_more(const char *up, int round)
+{
+	const char *text = round == 1 ? "more\n" : "still more\n";
+	struct build b;
+	char name[40];
+
+	begin(&b, up, 7000 + 100 * round);
+	dress(&b, ".", 0755, stamp_of(&b, 0));
+	dress(&b, "plain", 0755, stamp_of(&b, 0));
+	again(&b, "plain/modified", text, 0644);
+	again(&b, "plain/touched", text, 0600);
+	snprintf(name, sizeof(name), "plain/more%d", round);
+	file(&b, name, text, 0644, 0);
+	snprintf(name, sizeof(name), "more%d", round);
+	dir(&b, name, 0755, 0);
+	snprintf(name, sizeof(name), "more%d/in", round);
+	file(&b, name, text, 0444, 0);
+	if (round == 1) {
+		must(unlinkat(b.root, "plain/new", 0), "unlink", "plain/new");
+		must(unlinkat(b.root, "plain/deleted", 0), "unlink", "plain/deleted");
+		must(unlinkat(b.root, "link-new", 0), "unlink", "link-new");
+		dir(&b, "link-new", 0500, 0);
+		user_attr(&b, "sparse-new", "user.later", "1");
+		dress(&b, "sparse-new", 0600, stamp_of(&b, 0));
+		hard(&b, "pair-new1", "pair-new3");
+		whiteout(&b, "hard2");
+	}
+	finish(&b);
+}
+
 void tree_edit(const struct site *s)
 {
 	struct build b;

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More changes than are kept in memory: the same answers, and no more memory."""
+import os
+import re
+import subprocess
+
+from commitlib import shell
+
+HOST = """
+mkdir -p d/gone/sub d/kept e; for i in 1 2 3; do echo $i > d/gone/$i; echo s$i > d/gone/sub/$i; done
+for i in 1 2 3 4; do printf 'a\\nb\\nc%s\\n' $i > d/kept/$i; done; echo t > e/type; ln -s a e/link
+"""
+WORK = """
+rm -r d/gone; mkdir -p new/deep/er; for i in 1 2 3; do echo n$i > new/$i; echo m$i > new/deep/er/$i; done
+for i in 1 2; do echo more >> d/kept/$i; done; chmod 600 d/kept/3; rm d/kept/4
+rm e/type; mkdir e/type; echo in > e/type/in; ln -sfn b e/link; touch e; mkfifo e/fifo
+"""
+ASKED = [["status"], ["status", "--all"], ["status", "--json"], ["diff"], ["diff", "--json"],
+         ["diff", "--stat"], ["diff", "--name-status"], ["diff", "-z"], ["diff", "e", "new/deep"],
+         ["diff", "--exit-code"]]
+
+
+def timeless(text):
+    return re.sub(r"(?m)^ +began .*$|, not on the disk yet|\"on_disk\": *\w+", "", text)
+
+
+def test_as_if_they_were_few(stet, work):
+    shell(HOST, work)
+    stet.sh(WORK, cwd=work).ok()
+
+    def answers():
+        few = [stet(*a, cwd=work) for a in ASKED]
+        many = [stet(*a, cwd=work, env={"STET_CHANGES_MAX": "1"}) for a in ASKED]
+        for a, x, y in zip(ASKED, few, many):
+            assert (x.rc, timeless(x.out), x.err) == (y.rc, timeless(y.out), y.err), a
+        return few
+
+    asked = answers()
+    assert "new/deep/er/3" in asked[1].out and asked[9].rc == 1
+    r = stet("diff", "nowhere", cwd=work, env={"STET_CHANGES_MAX": "1"})
+    assert r.rc == 1 and "nowhere" in r.err
+    stet("commit", cwd=work).ok()
+    asked = answers()
+    assert "kept/1" in asked[0].out
+
+
+def peak(stet, work, *argv):
+    """KiB at most. Through a small program: a child begins with what its parent has."""
+    env = stet.environ({"STET_CHANGES_MAX": "100"})
+    # Memory that was given back must not be counted.
+    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"
+    r = subprocess.run(["/usr/bin/time", "-f", "%M", stet.path, *argv], cwd=work, env=env,
+                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.PIPE, text=True)
+    return int(r.stderr.split()[-1])
+
+
+# KiB; each change would take about half of one. The sanitizers' own accounts grow.
+SLACK = 4096 if os.environ.get("STET_BUILD") == "asan" else 1024
+VERBS = [["status"], ["status", "--all"], ["diff", "--stat"], ["diff", "--name-status"],
+         ["commit"], ["status"], ["undo"], ["redo"]]
+
+
+def test_memory_does_not_grow(stet, home):
+    """Twenty times as many changes, spread over twenty times as many directories."""
+    found = []
+    for dirs in (2, 40):
+        work = home / f"tree{dirs}"
+        make = (f"for d in $(seq {dirs}); do mkdir -p $d; for i in $(seq 100); do "
+                "echo $1 >> $d/$i; done; done")
+        work.mkdir()
+        shell(f"set -- old; {make}", work)
+        stet.sh(f"set -- new; {make}", cwd=work).ok()
+        found.append([peak(stet, work, *v) for v in VERBS])
+    for verb, few, many in zip(VERBS, *found):
+        assert many < few + SLACK, (verb, few, many)
