@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/inside.h"
 #include "cli/parse.h"
 #include "cli/term.h"
 #include "ops/diff.h"
@@ -17,6 +18,7 @@
 #include "ops/json.h"
 #include "ops/meta.h"
 #include "ops/run.h"
+#include "ops/sandbox.h"
 #include "ops/status.h"
 #include "ops/verbs.h"
 
@@ -109,8 +111,7 @@ static int status_of(const struct verb *v, const struct err *e)
 	return e->kind ? (int)e->kind : ERR_SYSTEM;
 }
 
-/* @v may be NULL: no verb was found. Returns the exit status. */
-static int report(const struct verb *v, bool json, const struct err *e)
+int cli_report(const struct verb *v, bool json, const struct err *e)
 {
 	if (json)
 		write_json(v, json_error(e));
@@ -191,7 +192,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 
 	r = run(c, v, req, res, &e);
 	if (r < 0 && !v->explain)
-		return report(v, common->json, &e);
+		return cli_report(v, common->json, &e);
 	if (r < 0) {
 		status = report_with(c, v, req, res, &e);
 		if (v->free)
@@ -211,11 +212,11 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	    (!(v->flags & VERB_RUNS) || (v->flags & VERB_CAPTURES && common->json)))
 		r = check_output(&e);
 	if (r < 0)
-		return report(v, common->json, &e);
+		return cli_report(v, common->json, &e);
 	return c->status < 0 ? status : c->status;
 }
 
-static int run_line(struct cli *c, const struct verb *v, int argc, char **argv)
+int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
 {
 	AUTO_FREE void *req = xcalloc(1, v->request_size);
 	const struct verb_common *common = req;
@@ -226,10 +227,10 @@ static int run_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	if (!(v->flags & VERB_RUNS))
 		signal(SIGPIPE, SIG_DFL);
 	if (parse_verb(v, argc, argv, req, &e) < 0) {
-		status = report(v, parse_wants_json(v, argc, argv), &e);
+		status = cli_report(v, parse_wants_json(v, argc, argv), &e);
 	} else if (common->help) {
 		help_text(stdout, v);
-		status = check_output(&e) < 0 ? report(NULL, false, &e) : 0;
+		status = check_output(&e) < 0 ? cli_report(NULL, false, &e) : 0;
 	} else {
 		log_enable(common->debug);
 		if (v->flags & VERB_RUNS && term_can_ask()) {
@@ -277,15 +278,21 @@ int cli_main(int argc, char **argv, char *const *env)
 
 	if (argc > 1 && strcmp(argv[1], HOUSEKEEP_OPTION) == 0)
 		return housekeep_main(argc, argv);
+	if (argc > 1 && strcmp(argv[1], VISITOR_OPTION) == 0)
+		return visitor_main(argc, argv, env);
 	op_ctx_init(&c.ctx, env);
 	v = verb_at(argc - 1, argv + 1, &words);
 	for (i = 0; argc > 1 && i < ARRAY_SIZE(spelt); i++)
 		if (strcmp(argv[1], spelt[i].option) == 0)
 			v = spelt[i].verb;
 	if (argc < 2) {
-		status = run_bare(&c);
+		status = inside_line(&c, &verb_status, 0, NULL);
+		if (status < 0)
+			status = run_bare(&c);
 	} else if (v) {
-		status = run_line(&c, v, argc - words, argv + words);
+		status = inside_line(&c, v, argc - words, argv + words);
+		if (status < 0)
+			status = cli_line(&c, v, argc - words, argv + words);
 	} else {
 		if (argv[1][0] == '-') {
 			err_set(&e, ERR_USAGE, "unknown option '%s' before the verb",
@@ -296,7 +303,7 @@ int cli_main(int argc, char **argv, char *const *env)
 
 			verb_unknown(name, &e);
 		}
-		status = report(NULL, false, &e);
+		status = cli_report(NULL, false, &e);
 	}
 	op_ctx_close(&c.ctx);
 	return status;

@@ -40,7 +40,7 @@ int op_ctx_home(struct op_ctx *ctx, struct home **h, struct err *e)
 {
 	if (op_ctx_open(ctx, h, e) < 0)
 		return -1;
-	if (!ctx->recovered && txn_recover_if_needed(*h, e) < 0)
+	if (!ctx->recovered && !ctx->only && txn_recover_if_needed(*h, e) < 0)
 		return err_wrap(e, "what a crash left unfinished");
 	ctx->recovered = true;
 	return 0;
@@ -52,7 +52,8 @@ int op_ctx_look(struct op_ctx *ctx, struct home **h, struct err *e)
 
 	if (op_ctx_open(ctx, h, e) < 0)
 		return -1;
-	if (!ctx->recovered)
+	/* What others have left unfinished is nothing that the inside may touch. */
+	if (!ctx->recovered && !ctx->only)
 		ctx->recovered = txn_recover_if_needed(*h, &ignored) == 0;
 	return 0;
 }
@@ -84,6 +85,28 @@ const char *op_ctx_env(const struct op_ctx *ctx, const char *name)
 	return NULL;
 }
 
+/* For the inside there is one transaction, whatever it is called. */
+static int own_txn(const struct op_ctx *ctx, struct home *h, const char *ref,
+		   struct txn *t, struct err *e)
+{
+	AUTO_FREE char *own = xasprintf("t%lld", (long long)ctx->only);
+	const char *digits = ref && *ref == 't' ? ref + 1 : ref;
+
+	*t = (struct txn){ .lock = -1 };
+	if (journal_txn_get(h->journal, ctx->only, &t->rec, e) < 0)
+		return -1;
+	if (!ref || strcmp(digits, own + 1) == 0 ||
+	    (t->rec.name && strcmp(ref, t->rec.name) == 0))
+		return 0;
+	txn_close(t);
+	if (*digits && strspn(digits, "0123456789") == strlen(digits)) {
+		err_set(e, ERR_DENIED, "'%s' is out of reach from inside of %s", ref,
+			own);
+		return err_hint(e, "leave it out: %s is meant", own);
+	}
+	return err_set(e, ERR_USAGE, "no transaction is called '%s' in here", ref);
+}
+
 int op_ctx_txn(struct op_ctx *ctx, const char *ref, struct txn *t, struct err *e)
 {
 	const char *cwd;
@@ -91,6 +114,8 @@ int op_ctx_txn(struct op_ctx *ctx, const char *ref, struct txn *t, struct err *e
 
 	if (op_ctx_cwd(ctx, &cwd, e) < 0 || op_ctx_look(ctx, &h, e) < 0)
 		return -1;
+	if (ctx->only)
+		return own_txn(ctx, h, ref, t, e);
 	if (txn_find(h, ref, cwd, t, e) == 0)
 		return 0;
 	return e->kind == ERR_USAGE && !e->hint[0] ? err_hint(e, "see: stet list") : -1;
@@ -167,7 +192,8 @@ int op_ctx_path(struct op_ctx *ctx, const char *path, char **out, struct err *e)
 		return -1;
 	abs = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
 	flat = clean(abs);
-	*out = resolve_existing(flat);
+	/* The inside's paths are not ours to follow. */
+	*out = ctx->only ? TAKE_PTR(flat) : resolve_existing(flat);
 	return 0;
 }
 

@@ -22,6 +22,7 @@ enum consent { CONSENT_NO, CONSENT_YES, CONSENT_ALWAYS /* to this rule, this tim
 struct op_ctx {
 	struct home home;
 	bool have_home, recovered;
+	int64_t only; /* we speak for the inside of this transaction: no other exists; or 0 */
 	char *cwd;
 	char *const *env; /* the caller's environment */
 	/* Told of the steps of a commit or undo, for a front end to show; or NULL. */

@@ -398,7 +398,7 @@ const struct verb verb_diff = {
 		"  stet diff --exit-code -- Makefile",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR,
+	.flags = VERB_JSON | VERB_COLOR | VERB_INSIDE,
 	.request_size = sizeof(struct diff_req),
 	.result_size = sizeof(struct diff_res),
 	.run = op_diff,

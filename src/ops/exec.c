@@ -446,7 +446,7 @@ const struct verb verb_exec = {
 		"  stet exec --json --memory 2G --pids 200 -- npm install",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_RUNS | VERB_CAPTURES,
+	.flags = VERB_JSON | VERB_RUNS | VERB_CAPTURES | VERB_ANYWHERE,
 	.request_size = sizeof(struct exec_req),
 	.result_size = sizeof(struct exec_res),
 	.run = op_exec,

@@ -77,7 +77,7 @@ int op_log(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		return timeline(ctx, rq, result, e);
 	if (op_ctx_look(ctx, &h, e) < 0)
 		return -1;
-	if (rq->txn) {
+	if (rq->txn || ctx->only) {
 		if (op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 			return -1;
 		id = t.rec.id;
@@ -143,7 +143,7 @@ const struct verb verb_log = {
 		"  stet log --ops",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_LINES,
+	.flags = VERB_JSON | VERB_LINES | VERB_INSIDE,
 	.request_size = sizeof(struct log_req),
 	.result_size = sizeof(struct log_res),
 	.run = op_log,

@@ -29,7 +29,7 @@ const struct verb verb_version = {
 	.name = "version",
 	.summary = "print the version",
 	.description = "Prints the version of stet.",
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct version_req),
 	.result_size = sizeof(struct version_res),
 	.run = op_version,
@@ -170,7 +170,7 @@ const struct verb verb_help = {
 		"  stet help --man run | man -l -",
 	.opts = help_opts,
 	.args = help_args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct help_req),
 	.result_size = sizeof(struct help_res),
 	.run = op_help,
@@ -203,6 +203,7 @@ const struct verb verb_completion = {
 		"\n"
 		"  source <(stet completion bash)\n"
 		"  stet completion fish > ~/.config/fish/completions/stet.fish",
+	.flags = VERB_ANYWHERE,
 	.args = completion_args,
 	.request_size = sizeof(struct completion_req),
 	.result_size = sizeof(struct completion_res),

@@ -73,6 +73,8 @@ static const struct verb_arg checkpoint_args[] = {
 	{ NULL },
 };
 
+enum { NOTE_MAX = 4096 };
+
 static void copy_record(const struct ckpt_record *from, struct ckpt_record *to)
 {
 	*to = *from;
@@ -84,9 +86,10 @@ static void copy_record(const struct ckpt_record *from, struct ckpt_record *to)
 int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct checkpoint_req *rq = req;
-	const struct ckpt_wish w = { .cause = "request",
+	/* Those that the inside asks for are thinned out like others. */
+	const struct ckpt_wish w = { .cause = ctx->only ? "agent" : "request",
 				     .note = rq->message,
-				     .named = true };
+				     .named = !ctx->only };
 	struct checkpoint_res *res = result;
 	const struct ckpt_record *made;
 	struct txn t = { .lock = -1 };
@@ -94,6 +97,8 @@ int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err 
 	struct home *h;
 	int r;
 
+	if (rq->message && strlen(rq->message) > NOTE_MAX)
+		return err_set(e, ERR_USAGE, "--message: longer than %d bytes", NOTE_MAX);
 	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
 	r = checks_open(h, &t, true, &c, e);
@@ -110,6 +115,26 @@ int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err 
 		res->rec = t.rec;
 		memset(&t.rec, 0, sizeof(t.rec));
 	}
+	checks_close(c);
+	txn_close(&t);
+	return r;
+}
+
+int point_interval(struct op_ctx *ctx, struct err *e)
+{
+	const struct ckpt_wish w = { .cause = "interval" };
+	const struct ckpt_record *made;
+	struct txn t = { .lock = -1 };
+	struct checks *c = NULL;
+	struct home *h;
+	int r;
+
+	if (op_ctx_look(ctx, &h, e) < 0 ||
+	    journal_txn_get(h->journal, ctx->only, &t.rec, e) < 0)
+		return -1;
+	r = checks_open(h, &t, true, &c, e);
+	if (r == 0)
+		r = checks_take(c, &w, &made, e);
 	checks_close(c);
 	txn_close(&t);
 	return r;
@@ -153,7 +178,7 @@ const struct verb verb_checkpoint = {
 		"  stet checkpoint -m 'before the big rewrite'",
 	.opts = checkpoint_opts,
 	.args = checkpoint_args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_INSIDE,
 	.request_size = sizeof(struct checkpoint_req),
 	.result_size = sizeof(struct checkpoint_res),
 	.run = op_checkpoint,
@@ -245,7 +270,7 @@ const struct verb verb_restore = {
 		"  stet restore src/parser.c --from 3",
 	.opts = restore_opts,
 	.args = restore_args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_INSIDE,
 	.request_size = sizeof(struct restore_req),
 	.result_size = sizeof(struct restore_res),
 	.run = op_restore,

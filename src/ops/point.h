@@ -29,6 +29,9 @@ struct checkpoint_res {
 };
 int op_checkpoint(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
+/* An interval of the run that ctx->only is has passed: a checkpoint, if anything changed. */
+int point_interval(struct op_ctx *ctx, struct err *e);
+
 struct restore_req {
 	struct verb_common common;
 	const char *txn, *from;

@@ -109,7 +109,7 @@ const struct verb verb_policy_check = {
 		"  stet policy check 'cd /; rm -rf *'\n"
 		"  stet policy check -- git push --force",
 	.args = check_args,
-	.flags = VERB_JSON | VERB_COLOR,
+	.flags = VERB_JSON | VERB_COLOR | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_check_req),
 	.result_size = sizeof(struct policy_check_res),
 	.run = op_policy_check,
@@ -205,7 +205,7 @@ const struct verb verb_policy_show = {
 	.description =
 		"Prints the policy that is in force in the current directory: its hash, the "
 		"files it comes from, its limits, and every rule with its verdict and origin.",
-	.flags = VERB_JSON | VERB_COLOR,
+	.flags = VERB_JSON | VERB_COLOR | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_show_req),
 	.result_size = sizeof(struct policy_show_res),
 	.run = op_policy_show,
@@ -303,7 +303,7 @@ const struct verb verb_policy_test = {
 		"rules in that file, together with the built-in ones. A file that is no policy "
 		"is refused with its line and the reason.",
 	.args = test_args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_test_req),
 	.result_size = sizeof(struct policy_test_res),
 	.run = op_policy_test,
@@ -363,7 +363,7 @@ const struct verb verb_policy_explain = {
 		       "\n"
 		       "  stet policy explain rm.outside",
 	.args = explain_args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_explain_req),
 	.result_size = sizeof(struct policy_explain_res),
 	.run = op_policy_explain,

@@ -65,6 +65,11 @@ int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e
 	int r;
 
 	res->to = -1;
+	if (ctx->only && !rq->to) {
+		err_set(e, ERR_DENIED,
+			"a transaction cannot be given up from inside: who started it decides");
+		return err_hint(e, "go back to a checkpoint: stet rollback --to N");
+	}
 	if ((rq->to && point_parse(rq->to, "--to", &res->to, e) < 0) ||
 	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
@@ -132,7 +137,7 @@ const struct verb verb_rollback = {
 		"  stet rollback --to 3",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_INSIDE,
 	.request_size = sizeof(struct rollback_req),
 	.result_size = sizeof(struct rollback_res),
 	.run = op_rollback,

@@ -6,13 +6,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "ops/commit.h"
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/sandbox.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };
-static const char *const points[] = { "risky", "every-call", "none", NULL };
+static const char *const points[] = { "every-call", "risky", "none", NULL };
 static const char *const tmps[] = { "private", "host", NULL };
 
 #define AT(field) offsetof(struct run_req, field)
@@ -40,8 +41,8 @@ static const struct verb_opt opts[] = {
 	{ "tmp", 0, OPT_CHOICE, "MODE",
 	  "private: an empty /tmp (default); host: the host's, captured like the rest",
 	  AT(tmp), tmps, ARG_CHOICE },
-	{ "checkpoint", 0, OPT_CHOICE, "WHEN",
-	  "before what: risky commands (default), every-call, none", AT(checkpoint),
+	{ "checkpoint", 0, OPT_STRING, "WHEN",
+	  "every-call (default), risky, none, or a time such as 30s", AT(checkpoint),
 	  points, ARG_CHOICE },
 	{ "read-only", 0, OPT_LIST, "PATH", "let nothing be written there; repeatable",
 	  AT(read_only), NULL, ARG_PATH },
@@ -281,10 +282,32 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 	return run_conclude(ctx, sb->h, &sb->t, &d, res, e);
 }
 
+/* When checkpoints are made; those before what is risky always, unless there are none. */
+static int parse_points(const char *text, struct sandbox_ask *ask, struct err *e)
+{
+	static const int kinds[] = { POINTS_CALLS, POINTS_RISKY, POINTS_NONE };
+
+	ask->points = POINTS_CALLS + 1;
+	for (size_t i = 0; text && points[i]; i++)
+		if (strcmp(text, points[i]) == 0) {
+			ask->points = kinds[i] + 1;
+			return 0;
+		}
+	if (!text)
+		return 0;
+	ask->points = POINTS_RISKY + 1;
+	if (text_parse_duration(text, &ask->every_ms) == 0 && ask->every_ms > 0)
+		return 0;
+	err_set(e, ERR_USAGE,
+		"--checkpoint: '%s' is not every-call, risky, none or a time such as 30s",
+		text);
+	return err_hint(e, "see: stet help run");
+}
+
 int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct run_req *rq = req;
-	const struct sandbox_ask ask = {
+	struct sandbox_ask ask = {
 		.workspace = rq->workspace,
 		.name = rq->name,
 		.argv = rq->argv,
@@ -292,7 +315,6 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.read_only = rq->read_only,
 		.write_through = rq->write_through,
 		.hide = rq->hide,
-		.points = rq->checkpoint,
 		.policy = rq->policy,
 		.no_policy = rq->no_policy,
 	};
@@ -300,6 +322,7 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	int r;
 
 	if ((rq->name && run_check_name(rq->name, e) < 0) ||
+	    parse_points(rq->checkpoint, &ask, e) < 0 ||
 	    sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &sb, e) < 0)
 		return -1;
 	r = run_execute(ctx, &sb, rq, result, e);
@@ -369,10 +392,13 @@ const struct verb verb_run = {
 		"Standard input, output and error are the command's own. On a terminal it has "
 		"a terminal of its own. Processes that it leaves behind are ended with it.\n"
 		"\n"
-		"Before a command that a rule calls risky a checkpoint is made; with --checkpoint "
-		"every-call before each process that COMMAND itself starts, if anything has "
-		"changed since the last one and they do not follow each other too quickly. See "
-		"stet log.\n"
+		"Checkpoints are made before each process that COMMAND itself starts and before "
+		"what a rule calls risky, if anything has changed since the last one; calls that "
+		"follow each other within a quarter of a second count as one, and they never take "
+		"more than a twentieth of the time. With --checkpoint risky only those that a rule "
+		"asks for are made; with a time, these and one after each such time; with none, "
+		"none. See stet log. Inside, stet checkpoint, log, status, diff, show, restore and "
+		"rollback --to are about the transaction itself; it can decide nothing there.\n"
 		"\n"
 		"A transaction in which nothing was changed is dropped, unless --on-success or "
 		"--on-failure says keep.\n"
@@ -389,7 +415,7 @@ const struct verb verb_run = {
 		"  stet run --hide ~/.ssh --write-through ~/.cache -- bash",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_RUNS,
+	.flags = VERB_JSON | VERB_RUNS | VERB_ANYWHERE,
 	.request_size = sizeof(struct run_req),
 	.result_size = sizeof(struct run_res),
 	.run = op_run,

@@ -24,8 +24,8 @@ struct run_req {
 	struct limit_opts limits;
 	char **env;
 	bool clean_env, quiet, accept_risky;
-	int tmp;	/* 1 private, 2 host */
-	int checkpoint; /* 1 risky, 2 every-call, 3 none */
+	int tmp;		/* 1 private, 2 host */
+	const char *checkpoint; /* every-call, risky, none or a time; NULL: every-call */
 	char **read_only, **write_through, **hide;
 	char **argv;
 };

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/sandbox.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "ops/json.h"
+#include "runner/detach.h"
 
 void sandbox_wish_free(struct sandbox_wish *w)
 {
@@ -236,6 +238,7 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 		s->judge.points = ask->points ? (enum judge_points)(ask->points - 1)
 					      : POINTS_RISKY;
 		s->t.rec.atomic = ask->atomic;
+		s->door.every_ms = ask->every_ms;
 		if (ask->headless)
 			judge_headless(&s->judge);
 		return 0;
@@ -315,6 +318,19 @@ static int record(void *arg, int64_t *id, struct err *e)
 	return 0;
 }
 
+/* Somebody inside has a question, or an interval is over. */
+static pid_t visit(void *arg, int conn)
+{
+	const struct sandbox *s = arg;
+	char name[] = "stet", option[] = VISITOR_OPTION, id[24], sock[16] = "-";
+	char *argv[] = { name, option, s->h->dir, id, sock, NULL };
+
+	snprintf(id, sizeof(id), "%lld", (long long)s->t.rec.id);
+	if (conn >= 0)
+		snprintf(sock, sizeof(sock), "%d", conn);
+	return serve_exec(argv, conn);
+}
+
 int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
 		struct err *e)
 {
@@ -325,6 +341,9 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	spec->cwd = s->v.cwd;
 	spec->lock = s->t.lock;
 	spec->control = s->t.rec.dir;
+	s->door.visit = visit;
+	s->door.arg = s;
+	spec->door = &s->door;
 	judge_attach(&s->judge, spec);
 	if (s->used)
 		return txn_again(&s->v, e) < 0 ? -1 : runner_run(spec, res, e);

@@ -45,11 +45,15 @@ struct sandbox_ask {
 	bool atomic;	    /* see struct txn_record */
 	bool headless;	    /* nobody is asked anything */
 	int points;	    /* enum judge_points and 1; 0: the default */
+	int64_t every_ms;   /* a checkpoint after each such time; 0: none */
 	const char *policy; /* a file in place of those that lie around, or NULL */
 	bool no_policy;	    /* nothing is judged */
 	char *const *read_only, *const *write_through,
 					*const *hide; /* NULL-ended or NULL */
 };
+
+/* Our own program, started to answer who knocks from inside: state, transaction, socket. */
+#define VISITOR_OPTION "--visitor"
 
 /* One that can be run in, with the transaction that captures what is done there. */
 struct sandbox {
@@ -59,6 +63,7 @@ struct sandbox {
 	struct view v;
 	struct op_policy policy;
 	struct judge judge;
+	struct door_calls door;
 	bool used;
 };
 

@@ -73,7 +73,7 @@ const struct verb verb_show = {
 		"  stet show t3 4 --stat",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR,
+	.flags = VERB_JSON | VERB_COLOR | VERB_INSIDE,
 	.request_size = sizeof(struct diff_req),
 	.result_size = sizeof(struct show_res),
 	.run = op_show,

@@ -141,7 +141,6 @@ static int look(struct home *h, struct status_res *res, struct err *e)
 	    changes_renames(&res->changes, res->layers, e) < 0)
 		return -1;
 	res->durable = txn_on_disk(&res->rec);
-	res->held = txn_held(h);
 	return 0;
 }
 
@@ -172,6 +171,8 @@ int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	res->rec = t.rec;
 	memset(&t.rec, 0, sizeof(t.rec));
 	txn_close(&t);
+	/* History is the user's, not the transaction's. */
+	res->held = ctx->only ? 0 : txn_held(h);
 	if (look(h, res, e) < 0) {
 		status_free(res);
 		return -1;
@@ -242,7 +243,7 @@ const struct verb verb_status = {
 		"  stet status t3 --json",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR,
+	.flags = VERB_JSON | VERB_COLOR | VERB_INSIDE,
 	.request_size = sizeof(struct status_req),
 	.result_size = sizeof(struct status_res),
 	.run = op_status,

@@ -74,6 +74,12 @@ enum verb_flags {
 	VERB_RUNS = 1 << 2,
 	/* With --json the command's output is part of the result: standard output is ours. */
 	VERB_CAPTURES = 1 << 4,
+	/*
+	 * Inside of a sandbox: about the transaction that runs there, so that who supervises
+	 * it may answer; or of use by itself, there as anywhere. Neither: refused.
+	 */
+	VERB_INSIDE = 1 << 5,
+	VERB_ANYWHERE = 1 << 6,
 	VERB_LINES = 1 << 3, /* its JSON is an array: one object a line is written */
 };
 

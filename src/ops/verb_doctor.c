@@ -54,7 +54,7 @@ const struct verb verb_doctor = {
 		"\n"
 		"The exit status is 5 if a check fails that stet run cannot do without, "
 		"otherwise 0.",
-	.flags = VERB_JSON | VERB_COLOR,
+	.flags = VERB_JSON | VERB_COLOR | VERB_ANYWHERE,
 	.request_size = sizeof(struct doctor_req),
 	.result_size = sizeof(struct doctor_report),
 	.run = run,

@@ -22,7 +22,8 @@ static void let_go(int keep)
 		signal(s, SIG_DFL);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
-	setpriority(PRIO_PROCESS, 0, 19);
+	if (keep >= 0)
+		fcntl(keep, F_SETFD, 0);
 }
 
 int detach_exec(char *const argv[], int keep)
@@ -36,12 +37,26 @@ int detach_exec(char *const argv[], int keep)
 		if (setsid() < 0 || fork() != 0)
 			_exit(0);
 		let_go(keep);
-		if (keep >= 0)
-			fcntl(keep, F_SETFD, 0);
+		setpriority(PRIO_PROCESS, 0, 19);
 		execv("/proc/self/exe", argv);
 		_exit(1);
 	}
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return 0;
+}
+
+pid_t serve_exec(char *const argv[], int keep)
+{
+	pid_t pid = fork();
+	sigset_t none;
+
+	if (pid != 0)
+		return pid < 0 ? -errno : pid;
+	setsid();
+	let_go(keep);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execv("/proc/self/exe", argv);
+	_exit(1);
 }

@@ -26,6 +26,7 @@
 #include "runner/build.h"
 #include "runner/control.h"
 #include "runner/ctl.h"
+#include "runner/door.h"
 #include "runner/notify.h"
 #include "sys/landlock.h"
 #include "sys/ns.h"
@@ -34,7 +35,7 @@
 enum { PIDS_SLACK = 32 };
 
 /* Descriptors of PID 1 that survive the great closing; the rest is the host's. */
-enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_FIRST_FREE = 8 };
+enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_DOOR = 8, FD_FIRST_FREE = 9 };
 
 struct init {
 	const struct init_args *a;
@@ -60,7 +61,7 @@ _Noreturn static void fail(const struct err *e)
  */
 static void close_host(const struct init_args *a)
 {
-	int high[] = { a->ctl, a->stdio[0], a->stdio[1], a->stdio[2], a->gate };
+	int high[] = { a->ctl, a->stdio[0], a->stdio[1], a->stdio[2], a->gate, a->door };
 
 	for (size_t i = 0; i < ARRAY_SIZE(high); i++)
 		high[i] = high[i] < 0 ? -1 : fcntl(high[i], F_DUPFD_CLOEXEC, 64);
@@ -103,7 +104,16 @@ static int enter(struct init *in, struct err *e)
 		if (r < 0)
 			return err_sys(e, r, "cannot make the control socket");
 	}
-	return build_view(a->spec->view, e);
+	if (build_view(a->spec->view, e) < 0)
+		return -1;
+	if (a->door >= 0) {
+		/* A view without it is one from which nobody asks. */
+		r = door_bind(FD_DOOR);
+		if (r < 0)
+			log_debug("no door: %s", strerror(-r));
+		close(FD_DOOR);
+	}
+	return 0;
 }
 
 /* A terminal of the sandbox's own; PID 1 leads its session, so that job control works. */

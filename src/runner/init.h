@@ -20,6 +20,7 @@ struct init_args {
 	const struct run_spec *spec;
 	int ctl;      /* control socket, inner end */
 	int gate;     /* the gate's socket, inner end; -1: execs are not held */
+	int door;     /* what the inside may knock at (door.h); -1: nothing */
 	bool pty;     /* make a terminal and hand the master up */
 	int stdio[3]; /* for the command; -1: the pty */
 	bool watched; /* hand up the root directory, for whoever watches over the limits */

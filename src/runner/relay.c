@@ -30,7 +30,8 @@ enum {
 	POLL_SIGNAL,
 	POLL_GATE,
 	POLL_WATCH,
-	POLL_PUMPS,
+	POLL_DOOR,
+	POLL_PUMPS = POLL_DOOR + DOOR_POLLS,
 	POLL_COUNT = POLL_PUMPS + 6
 };
 
@@ -38,6 +39,7 @@ struct relay {
 	bool go; /* see relay_go() */
 	int64_t id;
 	struct desk desk;
+	struct door *door; /* NULL: none */
 	struct streams streams;
 	struct tty tty;
 	struct modes modes;
@@ -229,6 +231,8 @@ static void on_pty(struct loop *l, int *fd)
 static void on_started(struct loop *l, const struct ctl_msg *m, int *root)
 {
 	l->end->started = true;
+	if (l->r->door)
+		door_start(l->r->door);
 	if (l->r->wish.watch && l->root < 0) {
 		l->root = TAKE_FD(*root);
 		l->watch_at = now_ms() + (watch_urgent(l->r->wish.watch) ? 0 : WATCH_MS);
@@ -544,7 +548,8 @@ static bool finished(struct loop *l)
 
 static int wait_ms(const struct loop *l)
 {
-	const int64_t at[] = { l->term_at, l->kill_at, l->look_at, l->watch_at };
+	const int64_t at[] = { l->term_at, l->kill_at, l->look_at, l->watch_at,
+			       l->r->door && !l->gone ? door_at(l->r->door) : 0 };
 	int64_t first = 0, left;
 	size_t i;
 
@@ -570,6 +575,10 @@ static int step(struct loop *l)
 	pf[POLL_GATE] = (struct pollfd){ .fd = l->r->desk.sock, .events = POLLIN };
 	pf[POLL_WATCH] = (struct pollfd){ .fd = watch_fd(l->r->wish.watch),
 					  .events = POLLIN };
+	if (l->r->door && !l->gone)
+		door_poll(l->r->door, pf + POLL_DOOR);
+	else
+		pf[POLL_DOOR].fd = pf[POLL_DOOR + 1].fd = -1;
 	for (i = 0; i < 3; i++)
 		pump_poll(&l->r->streams.pump[i], pf + POLL_PUMPS + i * 2);
 	if (poll(pf, POLL_COUNT, wait_ms(l)) < 0)
@@ -583,6 +592,8 @@ static int step(struct loop *l)
 		on_ctl(l);
 	if (pf[POLL_GATE].revents)
 		on_gate(l);
+	if (l->r->door && !l->gone)
+		door_serve(l->r->door, pf + POLL_DOOR);
 	if (pf[POLL_SIGNAL].revents)
 		on_signal(l);
 	on_time(l);
@@ -596,6 +607,11 @@ static int step(struct loop *l)
 void relay_gate(struct relay *r, int sock, const struct gate_calls *calls)
 {
 	r->desk = (struct desk){ .sock = sock, .calls = calls };
+}
+
+void relay_door(struct relay *r, struct door *d)
+{
+	r->door = d;
 }
 
 void relay_go(struct relay *r, int64_t id)

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "gate/gate.h"
 #include "runner/ctl.h"
+#include "runner/door.h"
 #include "runner/limit.h"
 
 /*
@@ -71,6 +72,9 @@ void relay_go(struct relay *r, int64_t id);
 
 /* The gate's messages come on @sock (-1: there is no gate) and are answered by @calls. */
 void relay_gate(struct relay *r, int sock, const struct gate_calls *calls);
+
+/* Who knocks at @d while the command runs is let in; @d stays the caller's. */
+void relay_door(struct relay *r, struct door *d);
 
 struct relay_end {
 	bool started, exited, timed_out, failed;

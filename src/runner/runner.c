@@ -61,6 +61,7 @@ struct run {
 	struct cgroup cgroup;
 	struct watch_dirs dirs;
 	struct watch *watch;
+	struct door door;
 	int ctl[2], gate[2], pidfd;
 	pid_t pid;
 	int64_t began;
@@ -86,6 +87,7 @@ static int start(struct run *run, struct err *e)
 	struct init_args a = { .spec = run->spec,
 			       .ctl = run->ctl[1],
 			       .gate = run->gate[1],
+			       .door = run->door.listen,
 			       .since = run->spec->since.tv_sec ? run->spec->since
 								: coarse_now(),
 			       .pty = relay_wants_pty(run->relay),
@@ -151,6 +153,8 @@ static int open_run(struct run *run, struct err *e)
 	r = ctl_pair(run->ctl);
 	if (r == 0 && spec->gate && spec->gate->judge)
 		r = ctl_pair(run->gate);
+	if (r == 0)
+		r = door_make(&run->door, spec->door);
 	return r < 0 ? err_sys(e, r, "cannot make a socket") : 0;
 }
 
@@ -167,6 +171,7 @@ static void forget_control(const struct run_spec *spec)
 
 static void close_run(struct run *run)
 {
+	door_close(&run->door);
 	forget_control(run->spec);
 	watch_free(run->watch);
 	cgroup_remove(&run->cgroup);
@@ -251,6 +256,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 			   .cgroup = { .dir = -1 },
 			   .ctl = { -1, -1 },
 			   .gate = { -1, -1 },
+			   .door = { .listen = -1, .visitor = -1 },
 			   .pidfd = -1,
 			   .pid = -1,
 			   .began = now_ns() };
@@ -266,6 +272,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		r = let_go(spec, run.relay, e);
 	if (r >= 0) {
 		relay_gate(run.relay, run.gate[0], spec->gate);
+		relay_door(run.relay, &run.door);
 		r = relay_loop(run.relay, run.ctl[0], run.pidfd, spec->limits.wall_ms,
 			       &end, e);
 	}

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "gate/gate.h"
+#include "runner/door.h"
 #include "runner/limit.h"
 #include "snap/view.h"
 
@@ -37,6 +38,7 @@ struct run_spec {
 	struct timespec since; /* beginning of the transaction; 0: now */
 	int lock;	       /* descriptor that must not reach the inside; -1 if none */
 	const char *control;   /* directory for the control socket (live.h); NULL: none */
+	const struct door_calls *door; /* who answers the inside; NULL: nobody */
 };
 
 /* RUN_POLICY: a verdict kill; the transaction is to be rolled back. */

@@ -231,7 +231,7 @@ def test_only_one_decides(stet, work):
 def test_every_call(stet, work):
     """A checkpoint before what the command starts, if anything has changed; not for its children."""
     script = ("i=0; while [ $i -lt 4 ]; do i=$((i+1)); sh -c \"echo $i > f$i; sleep 1.5; :\"; done")
-    stet("run", "-q", "--checkpoint", "every-call", "--", "bash", "-c", script, cwd=work).ok()
+    stet("run", "-q", "--", "bash", "-c", script, cwd=work).ok()
     points = [json.loads(x) for x in stet("log", "--json", cwd=work).ok().out.splitlines()]
     assert points and all(p["cause"] == "call" and p["command"].startswith("sh -c echo ")
                           for p in points)

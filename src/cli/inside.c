@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/inside.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cli/parse.h"
+#include "cli/term.h"
+#include "ops/verbs.h"
+#include "runner/door.h"
+
+/* A connection, or -errno. */
+static int knock(void)
+{
+	static const struct sockaddr_un name = { .sun_family = AF_UNIX,
+						 .sun_path = DOOR_PATH };
+	AUTO_CLOSE int sock = -1;
+
+	if (access(DOOR_PATH, F_OK) < 0)
+		return -errno;
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (sock < 0 || connect(sock, (const struct sockaddr *)&name, sizeof(name)) < 0)
+		return -errno;
+	return TAKE_FD(sock);
+}
+
+static int refuse(const struct op_ctx *ctx, const struct verb *v, struct err *e)
+{
+	const char *txn = op_ctx_env(ctx, "STET_TXN");
+	bool known = txn && txn[0] == 't' && strspn(txn + 1, "0123456789") &&
+		     !txn[1 + strspn(txn + 1, "0123456789")];
+
+	err_set(e, ERR_DENIED,
+		"%s is not possible from inside of a transaction: who started it decides",
+		v->name);
+	return err_hint(e,
+			"inside: status, diff, log, show, checkpoint, rollback --to, "
+			"restore; the rest outside, on %s",
+			known ? txn : "the transaction");
+}
+
+static int ask(struct cli *c, const struct verb *v, int argc, char **argv, int sock,
+	       struct err *e)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+	const char *cwd;
+
+	if (op_ctx_cwd(&c->ctx, &cwd, e) < 0)
+		return -1;
+	buf_add(&b, INSIDE_HELLO, sizeof(INSIDE_HELLO));
+	buf_addf(&b, "%s%c%s%c", cwd, 0, v->name, 0);
+	/* Nobody there sees our terminal. First, so that what was typed wins. */
+	if (v->flags & VERB_COLOR && term_wants_color(&c->ctx, 0, STDOUT_FILENO))
+		buf_addf(&b, "--color%calways%c", 0, 0);
+	for (int i = 1; i < argc; i++)
+		buf_addf(&b, "%s%c", argv[i], 0);
+	if (b.len > INSIDE_MAX || argc > INSIDE_WORDS - 4)
+		return err_set(e, ERR_USAGE, "%s: too many words to be handed outside",
+			       v->name);
+	if (send(sock, b.data, b.len, MSG_NOSIGNAL) < 0)
+		return err_sys(e, errno, "nobody answers outside");
+	return 0;
+}
+
+/*
+ * The whole answer, in @b, each piece with its letter and length before it; its status, or -1.
+ * Nobody outside waits for whoever reads what we print.
+ */
+static int listen_to(int sock, struct buf *b, struct err *e)
+{
+	AUTO_FREE char *m = xmalloc(INSIDE_MAX);
+	ssize_t n;
+
+	for (;;) {
+		n = recv(sock, m, INSIDE_MAX, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys(e, errno, "nobody answers outside");
+		if (n == 0)
+			return err_set(e, ERR_SYSTEM, "there was no answer from outside");
+		if (*m == 'x' && n == 2)
+			return (unsigned char)m[1];
+		buf_add(b, m, 1);
+		n--;
+		buf_add(b, (const char *)&n, sizeof(n));
+		buf_add(b, m + 1, (size_t)n);
+	}
+}
+
+static void show(const struct buf *b, FILE *out)
+{
+	const char *p = buf_str(b), *end = p + b->len;
+	ssize_t n;
+
+	while (p < end) {
+		FILE *f = *p == 'o' ? out : stderr;
+
+		memcpy(&n, p + 1, sizeof(n));
+		p += 1 + sizeof(n);
+		if (f == stderr)
+			fflush(out);
+		fwrite(p, 1, (size_t)n, f);
+		p += n;
+	}
+}
+
+int inside_line(struct cli *c, const struct verb *v, int argc, char **argv)
+{
+	AUTO_CLOSE int sock = v->flags & VERB_ANYWHERE ? -1 : knock();
+	bool json = parse_wants_json(v, argc, argv);
+	AUTO_BUF struct buf answer = BUF_INIT;
+	struct pager pager = { 0, NULL };
+	struct err e = { 0 };
+	int status = -1;
+
+	/* A door that nobody keeps: the sandbox is ending. */
+	if (v->flags & VERB_ANYWHERE || (sock < 0 && sock != -EAGAIN))
+		return -1;
+	if (!(v->flags & VERB_INSIDE)) {
+		refuse(&c->ctx, v, &e);
+		return cli_report(v, json, &e);
+	}
+	signal(SIGPIPE, SIG_DFL);
+	if (ask(c, v, argc, argv, sock, &e) == 0)
+		status = listen_to(sock, &answer, &e);
+	if (status < 0)
+		return cli_report(v, json, &e);
+	pager.out = stdout;
+	if ((v == &verb_diff || v == &verb_show) && !json)
+		pager_open(&c->ctx, &pager);
+	show(&answer, pager.out);
+	pager_close(&pager);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	err_sys(&e, errno ? errno : EIO, "standard output");
+	return cli_report(v, false, &e);
+}
