@@ -71,6 +71,7 @@ struct ck_layer {
 	const char *const *hidden, *const *never; /* absolute; NULL-ended or NULL */
 	bool lax;    /* owners that cannot be given are left */
 	bool merged; /* @up is a mounted overlay: its marks are its own business */
+	int live;    /* content without an object is read below this directory; or -1 */
 };
 struct ck_layers {
 	struct ck_layer *v;

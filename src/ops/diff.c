@@ -163,7 +163,7 @@ static int between(struct op_ctx *ctx, const struct diff_req *rq, int64_t a, int
 		return -1;
 	r = checks_open(h, &res->txn, false, &res->checks, e);
 	if (r == 0)
-		r = checks_exists(res->checks, b, e);
+		r = b == CHECKS_NOW ? 0 : checks_exists(res->checks, b, e);
 	if (r == 0) {
 		if (a < 0)
 			a = checks_before(res->checks, b);
@@ -356,7 +356,9 @@ static json_t *diff_json(const void *result)
 	json_object_set_new(o, "txn", json_txn(&res->rec));
 	if (res->checks) {
 		json_object_set_new(o, "from", json_integer(res->from));
-		json_object_set_new(o, "to", json_integer(res->to));
+		json_object_set_new(o, "to",
+				    res->to == CHECKS_NOW ? json_null()
+							  : json_integer(res->to));
 	}
 	if (changes_each(&res->changes, json_line, &l, &e) < 0)
 		json_set_str(o, "error", e.msg);
@@ -381,7 +383,8 @@ const struct verb verb_diff = {
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest one of the "
 		"current directory. Alone or after it, N stands for what checkpoint N changed, "
-		"and N..M for what happened between two (a transaction is t3, a checkpoint 3). "
+		"N..M for what happened between two, and N.. for what happened since (a "
+		"transaction is t3, a checkpoint 3). "
 		"PATHs limit the output to what lies at or below them. A "
 		"first operand that names no transaction is taken for a path.\n"
 		"\n"

@@ -38,8 +38,9 @@ bool point_range(const char *text, int64_t *a, int64_t *b)
 	*a = -1;
 	if (!dots)
 		return number(text, strlen(text), b);
+	*b = CHECKS_NOW;
 	return number(text, (size_t)(dots - text), a) &&
-	       number(dots + 2, strlen(dots + 2), b);
+	       (!dots[2] || number(dots + 2, strlen(dots + 2), b));
 }
 
 json_t *point_json(const struct ckpt_record *r)

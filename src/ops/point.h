@@ -10,7 +10,10 @@
 /* "3" -> 3. ERR_USAGE for anything else; @option is named in the message. */
 int point_parse(const char *text, const char *option, int64_t *seq, struct err *e);
 
-/* Is it "3" or "3..5", and thus no path and no transaction? Sets *a to -1 for the first. */
+/*
+ * Is it "3", "3..5" or "3..", and thus no path and no transaction? Sets *a to -1 for the first,
+ * *b to CHECKS_NOW for the last.
+ */
 bool point_range(const char *text, int64_t *a, int64_t *b);
 
 /* {"checkpoint", "time", "cause", "of", "named", "command", "note", "changes"} */

@@ -45,6 +45,7 @@ static int open_layer(const struct layer_record *r, const struct change_layer *c
 	*l = (struct ck_layer){ .up = -1,
 				.host = -1,
 				.objects = -1,
+				.live = -1,
 				.path = cl->host,
 				.hidden = cl->hidden,
 				.never = cl->never,
@@ -73,7 +74,9 @@ static int open_layers(struct checks *c, bool change, struct err *e)
 	c->changes = txn_layers(r, &c->layers.n);
 	c->layers.v = xcalloc(c->layers.n + 1, sizeof(*c->layers.v));
 	for (size_t i = 0; i < c->layers.n; i++)
-		c->layers.v[i] = (struct ck_layer){ .up = -1, .host = -1, .objects = -1 };
+		c->layers.v[i] = (struct ck_layer){
+			.up = -1, .host = -1, .objects = -1, .live = -1
+		};
 	for (size_t i = 0; i < r->nlayers; i++)
 		if (r->layers[i].kind == LAYER_OVERLAY) {
 			if (open_layer(&r->layers[i], &c->changes[k], change,

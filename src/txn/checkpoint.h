@@ -70,9 +70,10 @@ int checks_begin(struct txn *t, struct err *e);
 int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e);
 
 /*
- * Two trees for each layer, in a directory of @c's, that differ as two checkpoints do; see
- * ck_pair(). The layers are to be freed with checks_pair_free(), which deletes the trees.
+ * Two trees for each layer, in a directory of @c's, that differ as two checkpoints do, or as
+ * one and the present state (CHECKS_NOW) do; see ck_pair(). The layers are to be freed with checks_pair_free(), which deletes the trees.
  */
+#define CHECKS_NOW INT64_MAX
 struct checks_pair {
 	struct change_layer *layers;
 	size_t n;

@@ -47,6 +47,23 @@ static int pair_layer(struct checks *c, uint32_t i, const struct ck_state *a,
 	return ck_pair(&c->layers, a, b, i, before, after, e);
 }
 
+/* What the layers are at this moment; contents stay where they are. */
+static int present(struct checks *c, struct ck_state *s, struct err *e)
+{
+	const struct ckpt_records *all = checks_all(c);
+	struct ck_state last;
+	struct ck_scan scan = { .layers = &c->layers, .prev = &last };
+	int r;
+
+	if (checks_state(c, all->n ? all->v[all->n - 1].seq : 0, &last, e) < 0)
+		return -1;
+	r = ck_scan(&scan, s, e);
+	ck_state_free(&last);
+	for (size_t i = 0; i < c->layers.n; i++)
+		c->layers.v[i].live = c->layers.v[i].up;
+	return r;
+}
+
 int checks_pair(struct checks *c, int64_t a, int64_t b, struct checks_pair *p,
 		struct err *e)
 {
@@ -59,7 +76,7 @@ int checks_pair(struct checks *c, int64_t a, int64_t b, struct checks_pair *p,
 						    sizeof(char *)) };
 	r = checks_state(c, a, &x, e);
 	if (r == 0)
-		r = checks_state(c, b, &y, e);
+		r = b == CHECKS_NOW ? present(c, &y, e) : checks_state(c, b, &y, e);
 	for (uint32_t i = 0; i < c->layers.n && r == 0; i++)
 		r = pair_layer(c, i, &x, &y, p, e);
 	ck_state_free(&x);

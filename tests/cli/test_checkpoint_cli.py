@@ -18,7 +18,7 @@ SECOND = f"{RM} n; mkdir d; echo d > d/d; {RM} b; echo two > a; {RM} g"
 def fixture_ended(stet, work, tree):
     """A transaction with two checkpoints, 1 and 2."""
     tree(work, TREE)
-    stet.sh(FIRST, cwd=work, opts=["--quiet"]).ok()
+    stet.sh(FIRST, cwd=work, opts=["--quiet", "--checkpoint", "none"]).ok()
     stet("checkpoint", "-m", "first", cwd=work).ok()
     stet("explore", "-q", "--", "sh", "-c", SECOND, cwd=work).ok()
     stet("checkpoint", cwd=work).ok()
@@ -71,6 +71,22 @@ def test_diff(stet, ended):
     shown = stet("show", "1", "--json", cwd=ended).ok().json()
     assert shown["point"]["note"] == "first" and len(shown["changes"]) == 9
     assert not [d for d in os.listdir(os.path.join(stet.state, "tx")) if d.startswith("tmp")]
+
+
+def test_diff_to_the_present(stet, ended):
+    assert names(stet, ended, "2..") == {}
+    assert names(stet, ended, "1..") == names(stet, ended, "1..2")
+    stet("explore", "-q", "--", "sh", "-c",
+         "echo three > a; echo new > new; ln new twin; mv d e; echo b > b; "
+         "head -c 300000 /dev/zero > big", cwd=ended).ok()
+    assert names(stet, ended, "2..") == {"a": "M", "b": "A", "big": "A", "d/": "D", "d/d": "D", "e/": "A",
+                                         "e/d": "A", "new": "A", "twin": "A"}
+    assert "-two\n+three\n" in stet("diff", "2..", "a", cwd=ended).ok().out
+    r = stet("diff", "2..", "--json", cwd=ended).ok().json()
+    assert (r["from"], r["to"]) == (2, None)
+    assert len(log(stet, ended)) == 2, "looking makes no checkpoint"
+    stet("checkpoint", cwd=ended).ok()
+    assert names(stet, ended, "2..") == names(stet, ended, "2..3") and names(stet, ended, "3..") == {}
 
 
 def test_to_and_back(stet, ended):
