@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -76,6 +77,14 @@ static const struct verb_arg checkpoint_args[] = {
 
 enum { NOTE_MAX = 4096 };
 
+static int64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 static void copy_record(const struct ckpt_record *from, struct ckpt_record *to)
 {
 	*to = *from;
@@ -95,6 +104,7 @@ int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err 
 	const struct ckpt_record *made;
 	struct txn t = { .lock = -1 };
 	struct checks *c = NULL;
+	int64_t began;
 	struct home *h;
 	int r;
 
@@ -102,6 +112,7 @@ int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err 
 		return err_set(e, ERR_USAGE, "--message: longer than %d bytes", NOTE_MAX);
 	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
+	began = now_us();
 	r = checks_open(h, &t, true, &c, e);
 	if (r == 0)
 		r = checks_take(c, &w, &made, e);
@@ -110,6 +121,7 @@ int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err 
 
 		res->none = !made;
 		res->paused_us = checks_paused_us(c);
+		res->took_us = now_us() - began;
 		res->last = all->n ? all->v[all->n - 1].seq : 0;
 		if (made)
 			copy_record(made, &res->point);
@@ -151,6 +163,7 @@ static json_t *checkpoint_json(const void *result)
 			    res->none ? json_null() : point_json(&res->point));
 	json_object_set_new(o, "last", json_integer(res->last));
 	json_object_set_new(o, "paused_us", json_integer(res->paused_us));
+	json_object_set_new(o, "took_us", json_integer(res->took_us));
 	return o;
 }
 

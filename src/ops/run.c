@@ -11,6 +11,7 @@
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/sandbox.h"
+#include "txn/checkpoint.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };
 static const char *const points[] = { "every-call", "risky", "none", NULL };
@@ -238,7 +239,10 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	struct err second;
 	int r;
 
-	r = sum_up(&t->rec, d->list, res, e);
+	/* A rollback that the command's end has cut in two is taken back first. */
+	r = checks_settle(h, t, e);
+	if (r == 0)
+		r = sum_up(&t->rec, d->list, res, e);
 	if (r == 0)
 		r = settle(ctx, h, t, d, res, e);
 	else if (txn_end(h, t, res->run.status, run_reason_name(res->run.reason),

@@ -37,7 +37,9 @@ int control_open(struct control *c, const char *dir)
 	AUTO_CLOSE int at = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 
-	*c = (struct control){ .listen = -1, .client = -1, .names = -1, .steps = -1 };
+	*c = (struct control){
+		.listen = -1, .client = -1, .names = -1, .steps = -1, .mark = -1
+	};
 	if (at < 0)
 		return -errno;
 	/* By descriptor: the path may be longer than an address. */
@@ -61,7 +63,8 @@ static void forget_fds(struct control *c)
 	c->nfds = 0;
 	cleanup_close(&c->names);
 	cleanup_close(&c->steps);
-	c->names = c->steps = -1;
+	cleanup_close(&c->mark);
+	c->names = c->steps = c->mark = -1;
 }
 
 static void thaw(struct control *c)
@@ -141,6 +144,7 @@ static void take_fd(struct control *c, const struct ctl_msg *m, int *fd)
 {
 	int *slot = m->value == LIVE_NAMES   ? &c->names
 		    : m->value == LIVE_STEPS ? &c->steps
+		    : m->value == LIVE_MARK  ? &c->mark
 					     : NULL;
 	size_t i = (size_t)m->extra;
 
@@ -204,6 +208,11 @@ static int open_layers(const struct control *c, const struct buf *names,
 	return 0;
 }
 
+static int set_mark(const struct control *c, char mark)
+{
+	return c->mark < 0 || pwrite(c->mark, &mark, 1, 0) == 1 ? 0 : -1;
+}
+
 /* The helper: with PID 1's rights, in its view of the tree, which is the command's. */
 _Noreturn static void help(const struct control *c)
 {
@@ -217,7 +226,14 @@ _Noreturn static void help(const struct control *c)
 		err_sys(c->report, r, "cannot open the layers from inside");
 		_exit(1);
 	}
-	_exit(ck_carry_out(&layers, c->steps, c->report) < 0);
+	if (set_mark(c, LIVE_HALF) < 0) {
+		err_sys(c->report, errno, "cannot note that the change begins");
+		_exit(1);
+	}
+	if (ck_carry_out(&layers, c->steps, c->report) < 0)
+		_exit(1);
+	set_mark(c, LIVE_WHOLE);
+	_exit(0);
 }
 
 static void do_apply(struct control *c)
@@ -251,6 +267,8 @@ bool control_reaped(struct control *c, pid_t pid, int status)
 	if (status && !c->report->kind)
 		err_set(c->report, ERR_SYSTEM, "what puts the files back has died");
 	if (c->client < 0) {
+		/* Nobody is there to take it back: what goes on from here is the command's. */
+		set_mark(c, LIVE_WHOLE);
 		thaw(c);
 	} else {
 		c->thaw_at = now_ms() + FROZEN_MAX_MS;

@@ -24,6 +24,7 @@ struct control {
 	pid_t helper;	    /* carries out steps; 0: none */
 	struct err *report; /* shared with it */
 	int names, steps;   /* what it needs; -1: not come yet */
+	int mark;	    /* where it says how far it is; -1: nowhere */
 	int *fds;	    /* two for each layer: host, objects */
 	size_t nfds;
 };

@@ -517,7 +517,7 @@ _Noreturn void init_main(const struct init_args *a)
 			   .pty = -1,
 			   .hand = -1,
 			   .notify.u.fd = -1,
-			   .control = { .listen = -1, .client = -1 } };
+			   .control = { .listen = -1, .client = -1, .mark = -1 } };
 	struct err e = { 0 };
 	sigset_t chld;
 	int sigfd;

@@ -140,7 +140,8 @@ static void name_layers(const struct ck_layers *layers, struct buf *b)
 		buf_addf(b, "H%s%c", *p, 0);
 }
 
-int live_apply(struct live *l, const struct ck_layers *layers, int steps, struct err *e)
+int live_apply(struct live *l, const struct ck_layers *layers, int steps, int mark,
+	       struct err *e)
 {
 	AUTO_CLOSE int names = memfd_create("names", MFD_CLOEXEC);
 	AUTO_BUF struct buf b = BUF_INIT;
@@ -152,6 +153,8 @@ int live_apply(struct live *l, const struct ck_layers *layers, int steps, struct
 	r = send_fd(l, LIVE_NAMES, 0, names);
 	if (r == 0)
 		r = send_fd(l, LIVE_STEPS, 0, steps);
+	if (r == 0)
+		r = send_fd(l, LIVE_MARK, 0, mark);
 	for (size_t i = 0; i < layers->n && r == 0; i++) {
 		r = send_fd(l, LIVE_LAYER, 2 * i, layers->v[i].host);
 		if (r == 0)
@@ -160,6 +163,19 @@ int live_apply(struct live *l, const struct ck_layers *layers, int steps, struct
 	if (r < 0)
 		return err_set(e, ERR_STATE, "the sandbox has ended meanwhile");
 	return ask(l, CTL_APPLY, NULL, e);
+}
+
+void live_await_end(const char *dir)
+{
+	const struct timespec moment = { .tv_nsec = 10000000 };
+	struct live *l;
+	struct err e;
+
+	/* The socket is open as long as PID 1 or who carries out steps for it lives. */
+	for (int i = 0; i < 3000 && live_open(dir, &l, &e) == 0; i++) {
+		live_close(l);
+		nanosleep(&moment, NULL);
+	}
 }
 
 int64_t live_paused_us(const struct live *l)

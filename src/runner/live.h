@@ -14,7 +14,11 @@
 #define LIVE_NAME "ctl"
 
 /* What a descriptor sent to PID 1 is. */
-enum live_fd { LIVE_NAMES, LIVE_STEPS, LIVE_LAYER };
+enum live_fd { LIVE_NAMES, LIVE_STEPS, LIVE_LAYER, LIVE_MARK };
+
+/* What is written at the beginning of a mark by who carries steps out. */
+#define LIVE_HALF 'H'  /* some of the steps are done */
+#define LIVE_WHOLE 'W' /* none, or all */
 
 struct live;
 
@@ -30,8 +34,15 @@ int live_freeze(struct live *l, char **mapped, size_t *len, struct err *e);
 int live_thaw(struct live *l, struct err *e);
 /* Ends all processes but the command itself. */
 int live_kill(struct live *l, struct err *e);
-/* Lets PID 1 carry out ck_plan()'s steps through the mounted tree. All are stopped. */
-int live_apply(struct live *l, const struct ck_layers *layers, int steps, struct err *e);
+/*
+ * Lets PID 1 carry out ck_plan()'s steps through the mounted tree. All are stopped. @mark is a
+ * file that says from then on whether that was left half done, whoever dies.
+ */
+int live_apply(struct live *l, const struct ck_layers *layers, int steps, int mark,
+	       struct err *e);
+
+/* Waits until nothing of a sandbox is left whose caller has died. */
+void live_await_end(const char *dir);
 
 /* How long the processes were stopped, in all, in microseconds. */
 int64_t live_paused_us(const struct live *l);

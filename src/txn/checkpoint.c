@@ -27,6 +27,12 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/*
+ * A file beside the states while a sandbox that runs is being changed: is it half done? Who
+ * carries out the steps writes that (live.h).
+ */
+#define MARK "half"
+
 /* A directory of ours, made where it is missing. fd, or -errno. */
 static int own_dir(const char *parent, bool make)
 {
@@ -87,9 +93,12 @@ static int open_layers(struct checks *c, bool change, struct err *e)
 	return 0;
 }
 
-static int check_state(struct checks *c, bool change, struct err *e)
+enum access { LOOK, CHANGE, RECOVER /* the lock is ours, whatever the state */ };
+
+static int check_state(struct checks *c, enum access how, struct err *e)
 {
 	const struct txn_record *r = &c->t->rec;
+	bool change = how == CHANGE;
 
 	if (r->state == TXN_PRUNED || !r->dir)
 		return err_set(e, ERR_STATE, "t%lld is pruned: its checkpoints are gone",
@@ -99,14 +108,28 @@ static int check_state(struct checks *c, bool change, struct err *e)
 	return change ? txn_pending(c->h, c->t, e) : 0;
 }
 
-int checks_open(struct home *h, struct txn *t, bool change, struct checks **out,
-		struct err *e)
+/* Who was changing it has died, and its sandbox lives: what it is now is the command's. */
+static int forget_change(struct checks *c, struct err *e)
+{
+	int64_t id, back_to;
+
+	if (journal_changing_next(c->h->journal, c->t->rec.id - 1, &id, &back_to, e) < 0)
+		return -1;
+	if (id != c->t->rec.id)
+		return 0;
+	unlinkat(c->dir, MARK, 0);
+	return journal_changing_end(c->h->journal, id, e);
+}
+
+static int open_checks(struct home *h, struct txn *t, enum access how,
+		       struct checks **out, struct err *e)
 {
 	struct checks *c = xcalloc(1, sizeof(*c));
+	bool change = how != LOOK;
 	int r;
 
-	*c = (struct checks){ .h = h, .t = t, .dir = -1 };
-	r = check_state(c, change, e);
+	*c = (struct checks){ .h = h, .t = t, .dir = -1, .mark = -1 };
+	r = check_state(c, how, e);
 	if (r == 0) {
 		c->dir = own_dir(t->rec.dir, change);
 		if (c->dir < 0 && (change || c->dir != -ENOENT))
@@ -118,6 +141,8 @@ int checks_open(struct home *h, struct txn *t, bool change, struct checks **out,
 		if (errno != EINTR)
 			r = err_sys(e, errno, "cannot lock the checkpoints of t%lld",
 				    (long long)t->rec.id);
+	if (r == 0 && c->live)
+		r = forget_change(c, e);
 	if (r == 0)
 		r = open_layers(c, change, e);
 	if (r == 0)
@@ -128,6 +153,12 @@ int checks_open(struct home *h, struct txn *t, bool change, struct checks **out,
 	}
 	*out = c;
 	return 0;
+}
+
+int checks_open(struct home *h, struct txn *t, bool change, struct checks **out,
+		struct err *e)
+{
+	return open_checks(h, t, change ? CHANGE : LOOK, out, e);
 }
 
 static void release(struct checks *c)
@@ -141,6 +172,7 @@ static void release(struct checks *c)
 	free(c->layers.v);
 	free(c->changes);
 	cleanup_close(&c->dir);
+	cleanup_close(&c->mark);
 	ckpt_records_free(&c->all);
 }
 
@@ -386,6 +418,31 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 	return r;
 }
 
+/* Says where recovery goes back to; of a sandbox that runs, only if it is left half way. */
+static int begin_change(struct checks *c, int64_t back_to, struct err *e)
+{
+	char whole = LIVE_WHOLE;
+
+	if (c->live) {
+		c->mark = openat(c->dir, MARK,
+				 O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+				 0600);
+		if (c->mark < 0 || pwrite(c->mark, &whole, 1, 0) != 1)
+			return err_sys(e, errno, "cannot note that the change begins");
+	}
+	return journal_changing_set(c->h->journal, c->t->rec.id, back_to, e);
+}
+
+/* It is whole again, this way or the other. */
+static int end_change(struct checks *c, struct err *e)
+{
+	int r = journal_changing_end(c->h->journal, c->t->rec.id, e);
+
+	if (r == 0)
+		unlinkat(c->dir, MARK, 0);
+	return r;
+}
+
 /* The layers as checkpoint @back_to has them, whatever they are now. */
 static int go_back(struct checks *c, int64_t back_to, struct err *e)
 {
@@ -400,9 +457,7 @@ static int go_back(struct checks *c, int64_t back_to, struct err *e)
 		ck_state_free(&now);
 	}
 	ck_state_free(&target);
-	if (r == 0)
-		r = journal_changing_end(c->h->journal, c->t->rec.id, e);
-	return r;
+	return r == 0 ? end_change(c, e) : -1;
 }
 
 static int steps_live(struct checks *c, const struct ck_state *now,
@@ -416,7 +471,7 @@ static int steps_live(struct checks *c, const struct ck_state *now,
 		return err_sys(e, errno, "no memory");
 	if (ck_plan(&c->layers, now, target, paths, steps, &n, e) < 0)
 		return -1;
-	return live_apply(c->live, &c->layers, steps, e);
+	return live_apply(c->live, &c->layers, steps, c->mark, e);
 }
 
 /* Through the mounted tree, by PID 1. What fails half way is taken back. */
@@ -426,13 +481,17 @@ static int go_live(struct checks *c, const struct ck_state *now,
 	struct ck_scan s = { .layers = &c->layers, .prev = now, .copy = true };
 	struct ck_state half;
 	struct err second;
+	int r = -1;
 
 	if (steps_live(c, now, target, paths, e) == 0)
 		return 0;
 	if (ck_scan(&s, &half, &second) == 0) {
-		steps_live(c, &half, now, NULL, &second);
+		r = steps_live(c, &half, now, NULL, &second);
 		ck_state_free(&half);
 	}
+	/* If not even that succeeds the sandbox is gone: then it is recovery's. */
+	if (r == 0)
+		end_change(c, &second);
 	return -1;
 }
 
@@ -463,7 +522,9 @@ static int change(struct checks *c, const struct ck_state *now,
 	if (r == 0)
 		r = checks_state(c, last_of(c), &last, e);
 	if (r == 0)
-		r = record(c, &last, &after, &w, seq, !c->live, e);
+		r = record(c, &last, &after, &w, seq, true, e);
+	if (r == 0)
+		unlinkat(c->dir, MARK, 0);
 	ck_state_free(&last);
 	ck_state_free(&after);
 	return r;
@@ -505,9 +566,7 @@ int checks_go(struct checks *c, int64_t seq, const char *const *paths,
 		r = record(c, &last, &now, &w, -1, false, e);
 	g->before = last_of(c);
 	if (r == 0 && any.found) {
-		r = c->live ? 0
-			    : journal_changing_set(c->h->journal, c->t->rec.id, g->before,
-						   e);
+		r = begin_change(c, g->before, e);
 		if (r == 0) {
 			r = change(c, &now, &target, paths, seq, e);
 			g->after = last_of(c);
@@ -554,7 +613,7 @@ int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struc
 
 int checks_begin(struct txn *t, struct err *e)
 {
-	struct checks c = { .t = t, .dir = own_dir(t->rec.dir, true) };
+	struct checks c = { .t = t, .dir = own_dir(t->rec.dir, true), .mark = -1 };
 	struct ck_scan s = { .layers = &c.layers, .copy = true };
 	struct ck_state none = { 0 }, now;
 	int r;
@@ -572,16 +631,39 @@ int checks_begin(struct txn *t, struct err *e)
 	return r;
 }
 
+/* Is the mark there, and does it say that nothing is half done? */
+static bool marked_whole(const struct txn_record *r)
+{
+	AUTO_FREE char *path = xasprintf("%s/ck/" MARK, r->dir);
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char mark;
+
+	return fd >= 0 && read(fd, &mark, 1) == 1 && mark == LIVE_WHOLE;
+}
+
 int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e)
 {
 	struct checks *c;
 	int r;
 
-	if (t->rec.state != TXN_FROZEN)
+	if (t->lock < 0 || (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE))
 		return journal_changing_end(h->journal, t->rec.id, e);
-	if (checks_open(h, t, true, &c, e) < 0)
+	live_await_end(t->rec.dir);
+	if (open_checks(h, t, RECOVER, &c, e) < 0)
 		return -1;
-	r = go_back(c, back_to, e);
+	r = marked_whole(&t->rec) ? end_change(c, e) : go_back(c, back_to, e);
 	checks_close(c);
 	return r;
+}
+
+int checks_settle(struct home *h, struct txn *t, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/ck/" MARK, t->rec.dir);
+	int64_t id, back_to;
+
+	if (access(path, F_OK) < 0)
+		return 0;
+	if (journal_changing_next(h->journal, t->rec.id - 1, &id, &back_to, e) < 0)
+		return -1;
+	return id == t->rec.id ? checks_recover(h, t, back_to, e) : 0;
 }

@@ -13,7 +13,8 @@
  *  8. A checkpoint that was reported has its row in the journal and its data in the stores;
  *     without the row there is no checkpoint.
  *  9. Going back keeps the state before it as a checkpoint. Whoever does it and dies leaves
- *     a row that says where recovery goes back to: the state before.
+ *     a row that says where recovery goes back to: the state before. If the sandbox lives on,
+ *     what was asked for is done to its end.
  */
 struct checks;
 
@@ -66,8 +67,10 @@ int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struc
 /* At the very beginning: what the layers hold before anything has run is number 0. */
 int checks_begin(struct txn *t, struct err *e);
 
-/* Recovery: goes back where the journal says. */
+/* Recovery: goes back where the journal says. The lock is ours. */
 int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e);
+/* The command has ended, and the lock is ours: was a change left half way? */
+int checks_settle(struct home *h, struct txn *t, struct err *e);
 
 /*
  * Two trees for each layer, in a directory of @c's, that differ as two checkpoints do, or as

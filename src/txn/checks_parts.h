@@ -16,6 +16,7 @@ struct checks {
 	struct ckpt_records all;
 	struct live *live; /* the sandbox that runs in it; NULL: none does */
 	bool frozen;
+	int mark; /* of a change that has begun while it runs; -1: none */
 };
 
 /* The state at @seq; free it. */

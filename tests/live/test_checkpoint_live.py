@@ -2,13 +2,14 @@
 """Checkpoints of a transaction that runs, and going back while it does."""
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 
 import pexpect
 import pytest
-from stetlib import wait_until
+from stetlib import processes_with, wait_until
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "model"))
 
@@ -214,6 +215,61 @@ def test_a_client_that_dies_leaves_nothing_stopped(stet, work):
     assert agent.line() == "on"
     agent.end()
     assert not os.path.exists(sock)
+
+
+MANY = r"""
+import sys
+for text in ("one", "two"):
+    for i in range(600):
+        open(f"f{i}", "w").write(text + "\n")
+    print("ready", flush=True)
+    sys.stdin.readline()
+print(sorted({open(f"f{i}").read() for i in range(600)}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("victim", ["caller", "command", "asker"])
+def test_killed_half_way(stet, work, victim):
+    """Whoever dies while steps are carried out, all files are of one state or the other."""
+    agent = Agent(stet, work, PYTHON, "-c", MANY + f"# {work}")
+    agent.ready()
+    assert checkpoint(stet, work)["last"] == 1
+    agent.go()
+    agent.ready()
+    (own,) = [d for d, _, files in os.walk(stet.state) if "1.ck" in files]
+
+    def half():
+        try:
+            with open(os.path.join(own, "half"), "rb") as f:
+                return f.read(1) == b"H"
+        except FileNotFoundError:
+            return False
+
+    for _ in range(20):
+        p = stet.popen("rollback", "--to", "1", cwd=work)
+        while p.poll() is None and not half():
+            pass
+        if p.poll() is None:
+            break
+        stet("rollback", "--to", "2", cwd=work).ok()
+    assert p.poll() is None, "it was never seen half way"
+    if victim == "command":
+        (pid,) = [x for x in processes_with(f"# {work}")
+                  if open(f"/proc/{x}/cmdline", encoding="ascii").read().startswith(PYTHON)]
+        os.kill(pid, signal.SIGKILL)
+    else:
+        (agent.p if victim == "caller" else p).kill()
+    p.wait(60)
+    if victim == "asker":
+        agent.go()
+        assert agent.line() == "['one\\n']", "what is begun is carried out to its end"
+        agent.end()
+    else:
+        assert agent.p.wait(60) in (137, -9)
+    seen = stet("explore", "-q", "--", "sh", "-c", "cat f* | sort | uniq -c", cwd=work).ok().out
+    assert seen.split() == ["600", "one" if victim == "asker" else "two"], seen
+    stet("rollback", "--to", "1", cwd=work).ok()
+    assert not half()
 
 
 def test_only_one_decides(stet, work):
