@@ -74,7 +74,8 @@ int checks_settle(struct home *h, struct txn *t, struct err *e);
 
 /*
  * Two trees for each layer, in a directory of @c's, that differ as two checkpoints do, or as
- * one and the present state (CHECKS_NOW) do; see ck_pair(). The layers are to be freed with checks_pair_free(), which deletes the trees.
+ * one and the present state (CHECKS_NOW) do; see ck_pair(). The layers are to be freed with
+ * checks_pair_free(), which deletes the trees.
  */
 #define CHECKS_NOW INT64_MAX
 struct checks_pair {
