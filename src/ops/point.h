@@ -29,7 +29,7 @@ struct checkpoint_res {
 	int64_t last;
 	struct ckpt_record point;
 	int64_t paused_us; /* for so long its processes were stopped */
-	int64_t took_us;   /* from the question to the answer, the program's start apart */
+	int64_t took_us; /* from the question to the answer, the program's start apart */
 };
 int op_checkpoint(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
