@@ -44,8 +44,8 @@ struct verb_opt {
 	enum opt_type type;
 	const char *arg; /* name of its argument, in capitals; NULL for flags */
 	const char *help;
-	size_t offset; /* into the request */
-	const char *const *choices;
+	size_t offset;		    /* into the request */
+	const char *const *choices; /* of OPT_STRING: words that completion offers */
 	enum arg_kind kind;
 };
 
