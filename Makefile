@@ -9,6 +9,10 @@
 #   make torture               fault points of commit, undo and the rest, made to fail; a
 #                              sample, or all of them with STET_TORTURE=full
 #   make race                  100,000 execs whose arguments change meanwhile
+#   make fuzz [SECONDS=60]     libFuzzer on what parses: policies, shell text, messages
+#   make policy-report [CORPUS=DIR]
+#                              rates of the built-in policy, as text and run for real with
+#                              canaries outside; writes docs/policy-report.md
 #   make powercut              a logged disk, cut off at many points (root)
 #   make fidelity              every pair of objects through commit, undo, redo
 #   make model                 checkpoints against plain copies, thousands of random steps
@@ -45,6 +49,16 @@ race:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/race/run"
 
+fuzz:
+	@"$(AUX)/deps" build test
+	@"$(ROOT)/tests/fuzz/run" $(or $(SECONDS),60)
+
+policy-report:
+	@"$(AUX)/deps" build test
+	@"$(AUX)/build" release tests >/dev/null
+	@"$(ROOT)/tests/policy/report" --output "$(ROOT)/docs/policy-report.md" \
+		$(if $(CORPUS),--corpus "$(abspath $(CORPUS))")
+
 torture powercut fidelity model:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
@@ -64,4 +78,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test race torture powercut fidelity model install bench fmt clean
+.PHONY: all run test race fuzz policy-report torture powercut fidelity model install bench fmt clean

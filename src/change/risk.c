@@ -57,8 +57,7 @@ static const char *by_path(const char *path)
 	return NULL;
 }
 
-/* Does following @target from the directory of @path lead out of @root? By name alone. */
-static bool leaves(const char *path, const char *target, const char *root)
+bool risk_leaves(const char *path, const char *target, const char *root)
 {
 	size_t n = strlen(root);
 	int depth = 0;
@@ -102,7 +101,7 @@ const char *risk_of(const struct change *c, const char *target, const char *root
 	why = by_path(c->path);
 	if (why)
 		return why;
-	if (S_ISLNK(c->after.st_mode) && target && leaves(c->path, target, root))
+	if (S_ISLNK(c->after.st_mode) && target && risk_leaves(c->path, target, root))
 		return "link that leaves the workspace";
 	return NULL;
 }

@@ -11,4 +11,7 @@
  */
 const char *risk_of(const struct change *c, const char *target, const char *root);
 
+/* Does following @target from the directory of @path lead out of @root? By name alone. */
+bool risk_leaves(const char *path, const char *target, const char *root);
+
 #endif

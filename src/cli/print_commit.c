@@ -71,6 +71,12 @@ int explain_refusal(struct cli *c, const struct txn_record *rec,
 		write_error(&b);
 		return -1;
 	}
+	if (e->kind == ERR_DENIED && r->denied.n) {
+		cli_complain(e, true);
+		show_notes(&b, c, rec->workspace, &r->denied);
+		write_error(&b);
+		return -1;
+	}
 	if (e->kind != ERR_DENIED || !r->risks.n) {
 		cli_complain(e, true);
 		return -1;
@@ -125,6 +131,10 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 		buf_adds(&b, "would be committed: ");
 		totals(&b, &res->done);
 		buf_adds(&b, res->done.left ? "; the rest would stay pending\n" : "\n");
+		if (res->done.denied.n) {
+			buf_adds(&b, "denied by the policy:\n");
+			show_notes(&b, c, res->rec.workspace, &res->done.denied);
+		}
 		if (res->done.risks.n) {
 			buf_adds(&b, "deserve a look first:\n");
 			show_notes(&b, c, res->rec.workspace, &res->done.risks);

@@ -54,6 +54,7 @@ static void show_failure(struct buf *b, const struct cli *c, const struct exec_r
 	show_why(b, res);
 	buf_addc(b, '\n');
 	show_notes(b, c, run->rec.workspace, &run->commit.conflicts);
+	show_notes(b, c, run->rec.workspace, &run->commit.denied);
 	if (res->reason == EXEC_POLICY)
 		show_notes(b, c, run->rec.workspace, &run->commit.risks);
 	if (run->fate == RUN_PENDING)

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "ops/diffrule.h"
 #include "ops/json.h"
 #include "ops/paths.h"
 #include "ops/point.h"
+#include "ops/policy_files.h"
 
 #define AT(field) offsetof(struct commit_req, field)
 
@@ -89,7 +91,11 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 		  const struct commit_req *rq, const struct choice *c,
 		  struct commit_res *res, struct err *e)
 {
+	struct diff_rules rules = { .workspace = t->rec.workspace,
+				    .home = op_ctx_env(ctx, "HOME") };
 	const struct commit_wish w = {
+		.judge = diff_judge,
+		.judge_arg = &rules,
 		.paths = (const char *const *)c->paths.v,
 		.ours = (const char *const *)c->ours.v,
 		.theirs = (const char *const *)c->theirs.v,
@@ -100,9 +106,16 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 		.progress = ctx->progress,
 		.progress_arg = ctx->progress_arg,
 	};
+	struct op_policy policy = { NULL };
 	struct err ignored;
+	int r;
 
-	if (txn_commit(h, t, &w, &res->done, e) < 0)
+	r = op_policy_load(ctx, t->rec.workspace, &policy, e);
+	rules.p = policy.p;
+	if (r == 0)
+		r = txn_commit(h, t, &w, &res->done, e);
+	op_policy_free(&policy);
+	if (r < 0)
 		return -1;
 	/* The commit is done: a count that fails must not make it look undone. */
 	if (res->done.left && !rq->dry_run && count_left(&t->rec, &res->left, &ignored))
@@ -169,6 +182,7 @@ void commit_explain(const struct commit_result *r, json_t *o)
 {
 	json_set_notes(o, "conflicts", &r->conflicts);
 	json_set_notes(o, "risks", &r->risks);
+	json_set_notes(o, "denied", &r->denied);
 }
 
 static json_t *commit_json(const void *result)

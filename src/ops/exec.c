@@ -215,6 +215,7 @@ static int decide(struct call *c, struct err *e)
 			  : keep		   ? RUN_ACTION_KEEP
 						   : RUN_ACTION_ROLLBACK,
 		.accept_risky = c->rq->accept_risky,
+		.policy = c->sb.judge.policy,
 		.all_or_nothing = !keep,
 		.list = PATHS_MAX,
 	};

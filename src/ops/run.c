@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ops/commit.h"
+#include "ops/diffrule.h"
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/sandbox.h"
@@ -165,7 +166,12 @@ static int sum_up(const struct txn_record *rec, size_t list, struct run_res *res
 static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		   const struct run_decision *d, struct run_res *res)
 {
+	struct diff_rules rules = { .p = d->policy,
+				    .workspace = t->rec.workspace,
+				    .home = op_ctx_env(ctx, "HOME") };
 	const struct commit_wish w = {
+		.judge = diff_judge,
+		.judge_arg = &rules,
 		.accept_risky = d->accept_risky,
 		.progress = ctx->progress,
 		.progress_arg = ctx->progress_arg,
@@ -273,7 +279,8 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 		.want_tty = true,
 	};
 	char **env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);
-	struct run_decision d = { .accept_risky = rq->accept_risky };
+	struct run_decision d = { .accept_risky = rq->accept_risky,
+				  .policy = sb->judge.policy };
 	int r;
 
 	spec.envp = env;

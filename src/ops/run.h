@@ -76,6 +76,7 @@ void run_res_free(struct run_res *res);
 struct run_decision {
 	int action; /* enum run_action */
 	bool accept_risky;
+	const struct policy *policy; /* whose diff rules hold; NULL: none */
 	bool all_or_nothing; /* a refused commit is rolled back, nothing is left pending */
 	size_t list;	     /* how many changed paths are wanted */
 };

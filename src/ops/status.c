@@ -10,7 +10,9 @@
 #include "base/cleanup.h"
 #include "change/plan.h"
 #include "change/risk.h"
+#include "ops/diffrule.h"
 #include "ops/json.h"
+#include "ops/policy_files.h"
 #include "sys/fs.h"
 #include "txn/budget.h"
 
@@ -50,6 +52,7 @@ static int take(void *arg, const struct change *c, struct err *e)
 	struct status_res *res = arg;
 	AUTO_BUF struct buf target = BUF_INIT;
 	const char *why;
+	bool deny;
 
 	(void)e;
 	change_totals_add(&res->totals, c);
@@ -58,6 +61,9 @@ static int take(void *arg, const struct change *c, struct err *e)
 	if (S_ISLNK(c->after.st_mode))
 		read_target(&res->layers[c->layer], c, &target);
 	why = risk_of(c, target.len ? buf_str(&target) : NULL, res->rec.workspace);
+	if (!why)
+		why = diff_judge(res->rules, c, target.len ? buf_str(&target) : NULL,
+				 &deny);
 	if (why)
 		path_notes_add(&res->risks, c->path, why);
 	return 0;
@@ -159,7 +165,11 @@ int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	const struct status_req *rq = req;
 	struct status_res *res = result;
 	struct txn t = { .lock = -1 };
+	struct op_policy policy = { NULL };
+	struct diff_rules rules = { NULL };
+	struct err ignored;
 	struct home *h;
+	int r;
 
 	if (op_ctx_look(ctx, &h, e) < 0)
 		return -1;
@@ -173,11 +183,18 @@ int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	txn_close(&t);
 	/* History is the user's, not the transaction's. */
 	res->held = ctx->only ? 0 : txn_held(h);
-	if (look(h, res, e) < 0) {
+	/* A policy that does not load is a matter for those who run and commit. */
+	if (op_policy_load(ctx, res->rec.workspace, &policy, &ignored) == 0)
+		rules = (struct diff_rules){ .p = policy.p,
+					     .workspace = res->rec.workspace,
+					     .home = op_ctx_env(ctx, "HOME") };
+	res->rules = &rules;
+	r = look(h, res, e);
+	res->rules = NULL;
+	op_policy_free(&policy);
+	if (r < 0)
 		status_free(res);
-		return -1;
-	}
-	return 0;
+	return r;
 }
 
 struct lines {

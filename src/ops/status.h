@@ -22,9 +22,10 @@ struct status_res {
 	struct home *h; /* the caller's */
 	struct changes changes;
 	struct change_totals totals;
-	struct path_notes risks; /* of what is not decided yet: what deserves a look */
-	bool durable;		 /* a power cut would not cost it */
-	uint64_t held;		 /* by committed and rolled-back transactions, in all */
+	struct diff_rules *rules; /* while it is made */
+	struct path_notes risks;  /* of what is not decided yet: what deserves a look */
+	bool durable;		  /* a power cut would not cost it */
+	uint64_t held;		  /* by committed and rolled-back transactions, in all */
 };
 
 int op_status(struct op_ctx *ctx, const void *req, void *res, struct err *e);

@@ -51,6 +51,14 @@ static int refuse(const struct commit_wish *w, const struct txn *t,
 			"--merge; look with stet diff t%lld --conflicts",
 			id, id);
 	}
+	if (res->denied.n && !w->dry_run) {
+		err_set(e, ERR_DENIED, "the policy denies %llu %s; nothing was committed",
+			(unsigned long long)(res->denied.n + res->denied.more),
+			res->denied.n == 1 ? "change" : "changes");
+		return err_hint(e,
+				"stet diff t%lld; then choose: stet commit t%lld PATH...",
+				id, id);
+	}
 	if (res->risks.n && !w->accept_risky && !w->dry_run) {
 		err_set(e, ERR_DENIED, "%llu %s a look first; nothing was committed",
 			(unsigned long long)(res->risks.n + res->risks.more),

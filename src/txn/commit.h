@@ -39,6 +39,14 @@ struct commit_wish {
 	bool accept_risky; /* what deserves a look has had it */
 	bool dry_run;
 	const char *message; /* or NULL */
+	/*
+	 * What else there is to say about a change (@target: of a link, or NULL): NULL, or
+	 * words that live until the next call. *deny: it is not to be committed, whatever
+	 * is accepted. The function itself may be NULL.
+	 */
+	const char *(*judge)(void *arg, const struct change *c, const char *target,
+			     bool *deny);
+	void *judge_arg;
 	commit_progress *progress;
 	void *progress_arg;
 };
@@ -49,12 +57,13 @@ struct commit_result {
 	uint64_t merged;
 	bool left; /* something of the transaction is still pending */
 	struct path_notes conflicts, risks;
+	struct path_notes denied; /* by wish.judge */
 };
 void commit_result_free(struct commit_result *r);
 
 /*
  * PENDING -> COMMITTED (or PENDING, if paths were chosen and others are left).
- * ERR_CONFLICT with r->conflicts, ERR_DENIED with r->risks: nothing was changed.
+ * ERR_CONFLICT with r->conflicts, ERR_DENIED with r->denied or r->risks: nothing was changed.
  */
 int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	       struct commit_result *r, struct err *e);

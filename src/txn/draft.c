@@ -85,6 +85,7 @@ void commit_result_free(struct commit_result *r)
 {
 	path_notes_free(&r->conflicts);
 	path_notes_free(&r->risks);
+	path_notes_free(&r->denied);
 }
 
 bool draft_chosen(const char *const *list, const char *path)
@@ -201,7 +202,8 @@ static void check_conflict(struct draft *d, const struct change *c,
 static void check_risk(struct draft *d, const struct change *c)
 {
 	AUTO_BUF struct buf target = BUF_INIT;
-	const char *why;
+	const char *why, *rule = NULL;
+	bool deny = false;
 
 	if (S_ISLNK(c->after.st_mode)) {
 		AUTO_FREE char *up = xasprintf("%s/%s", d->layers[c->layer].upper,
@@ -213,8 +215,13 @@ static void check_risk(struct draft *d, const struct change *c)
 			buf_add(&target, link, (size_t)n);
 	}
 	why = risk_of(c, target.len ? buf_str(&target) : NULL, d->t->rec.workspace);
-	if (why)
-		path_notes_add(&d->res->risks, c->path, why);
+	if (d->w->judge)
+		rule = d->w->judge(d->w->judge_arg, c,
+				   target.len ? buf_str(&target) : NULL, &deny);
+	if (rule && deny)
+		path_notes_add(&d->res->denied, c->path, rule);
+	else if (why || rule)
+		path_notes_add(&d->res->risks, c->path, why ? why : rule);
 }
 
 static void count(struct draft *d, const struct change *c)
