@@ -13,13 +13,15 @@
 #include <unistd.h>
 
 #include "audit/parts.h"
+#include "audit/shelf.h"
 #include "base/cleanup.h"
 
 #define HEAD_FORMAT "stet-audit 1 %020" PRIu64 " %020" PRIu64 " %s\n"
 enum { HEAD_LEN = 13 + 21 + 21 + HASH_HEX + 1, TAIL_MAX = 1 << 20 };
 
 struct audit {
-	int log, head;
+	int dir, log, head;
+	uint64_t full; /* of the size of a volume */
 	uint64_t lost; /* records that could not be written */
 	struct buf body, line;
 };
@@ -86,6 +88,8 @@ int audit_open(const char *dir, struct audit **out)
 	if (head < 0)
 		return -errno;
 	a = xcalloc(1, sizeof(*a));
+	a->dir = TAKE_FD(d);
+	a->full = AUDIT_VOLUME_MAX;
 	a->log = TAKE_FD(log);
 	a->head = TAKE_FD(head);
 	*out = a;
@@ -96,6 +100,7 @@ void audit_close(struct audit *a)
 {
 	if (!a)
 		return;
+	close(a->dir);
 	close(a->log);
 	close(a->head);
 	buf_free(&a->body);
@@ -191,7 +196,9 @@ static int catch_up(struct audit *a, struct chain *c)
 		add_trouble(a, c, "head lost", c->seq);
 		return 0;
 	}
-	if (size < c->size) {
+	if (size == 0 && c->size && shelf_has(a->dir, c->seq)) {
+		; /* somebody was killed who had just put it on the shelf */
+	} else if (size < c->size) {
 		add_trouble(a, c, "cut", c->size - size);
 	} else if (size > c->size) {
 		torn = adopt(a, c, size);
@@ -219,6 +226,16 @@ static int write_all(int fd, const char *s, size_t len)
 	return 0;
 }
 
+/* A full volume goes to the shelf. If it cannot, this one grows; the next record tries again. */
+static void turn_over(struct audit *a, struct chain *c)
+{
+	uint64_t gone;
+
+	if (c->size >= a->full && !a->line.len &&
+	    shelf_put(a->dir, a->log, c, &gone) == 0 && gone)
+		add_trouble(a, c, "pruned", gone);
+}
+
 static int append_locked(struct audit *a)
 {
 	struct chain c;
@@ -228,6 +245,7 @@ static int append_locked(struct audit *a)
 	r = catch_up(a, &c);
 	if (r < 0)
 		return r;
+	turn_over(a, &c);
 	if (a->lost)
 		add_trouble(a, &c, "lost", a->lost);
 	add_line(a, &c);
@@ -253,6 +271,11 @@ static int append(struct audit *a)
 	return r;
 }
 
+void audit_volume(struct audit *a, uint64_t size)
+{
+	a->full = size;
+}
+
 int audit_exec(struct audit *a, const struct audit_exec *x)
 {
 	if (!a)
@@ -268,5 +291,14 @@ int audit_op(struct audit *a, const struct audit_op *o)
 		return 0;
 	buf_reset(&a->body);
 	record_op(o, &a->body);
+	return append(a);
+}
+
+int audit_exit(struct audit *a, int64_t txn, pid_t pid, int status)
+{
+	if (!a)
+		return 0;
+	buf_reset(&a->body);
+	record_exit(txn, pid, status, &a->body);
 	return append(a);
 }

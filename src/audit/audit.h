@@ -21,6 +21,9 @@
  * too. Whoever can write both can write books of his own: the chain tells of accidents and
  * of edits, it is no seal.
  *
+ * They are bounded: a volume that is full is put aside (shelf.h), the oldest go, and the
+ * chain can still be followed from there on.
+ *
  * Any number of processes write at once; each record is in the file when the call returns,
  * though not on the disk. A crash may leave a part of a line: the next writer closes it
  * and says so.
@@ -65,12 +68,18 @@ struct audit_op {
 int audit_exec(struct audit *a, const struct audit_exec *x);
 int audit_op(struct audit *a, const struct audit_op *o);
 
+/* The end of a process that had executed something; @status as waitpid(2) has it. */
+int audit_exit(struct audit *a, int64_t txn, pid_t pid, int status);
+
+/* For tests: a volume is full at this size. */
+void audit_volume(struct audit *a, uint64_t size);
+
 /* --- reading --- */
 
 struct audit_line {
 	const char *text; /* one line without its end; NUL-terminated */
 	size_t len;
-	uint64_t number;   /* from 1 */
+	uint64_t number;   /* from 1, through all volumes */
 	bool sound;	   /* it is a record, and hash and chain are right */
 	const char *wrong; /* what is not, or NULL */
 	uint64_t seq;	   /* 0 if it is no record */

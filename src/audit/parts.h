@@ -35,6 +35,7 @@ int head_write(int fd, const struct chain *c);
 /* The fields of a record, without braces, seq, prev and hash. */
 void record_exec(const struct audit_exec *x, struct buf *out);
 void record_op(const struct audit_op *o, struct buf *out);
+void record_exit(int64_t txn, pid_t pid, int status, struct buf *out);
 void record_trouble(const char *event, uint64_t n, struct buf *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "audit/parts.h"
+#include "audit/shelf.h"
 #include "base/cleanup.h"
 
 #define END_MARK ",\"hash\":\""
@@ -65,27 +66,70 @@ const char *chain_follow(struct chain *c, const char *line, size_t len, uint64_t
 }
 
 struct audit_reader {
-	int fd, notify;
+	int dir, fd, notify;
+	struct shelf shelf; /* volumes that are still to be read, from `volume` on */
+	size_t volume;
+	bool live;	 /* fd is audit.jsonl itself */
+	bool again;	 /* it begins with what was told already, perhaps */
+	off_t offset;	 /* in fd */
 	struct buf text; /* read, from `at` on not yet told */
 	size_t at;
 	uint64_t number;
 	struct chain chain;
 };
 
+/* The next volume, or at last the file that is written to. */
+static int next_volume(struct audit_reader *r)
+{
+	char name[VOLUME_NAME] = AUDIT_LOG;
+	int fd;
+
+	r->live = r->volume == r->shelf.n;
+	if (!r->live)
+		volume_name(r->shelf.v[r->volume++], name);
+	fd = openat(r->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	cleanup_close(&r->fd);
+	r->fd = fd;
+	r->offset = 0;
+	return 0;
+}
+
+/* Looks at the shelf: what was told, or went before, is left out. */
+static int look_up(struct audit_reader *r)
+{
+	int e;
+
+	shelf_free(&r->shelf);
+	r->volume = 0;
+	e = shelf_list(r->dir, &r->shelf);
+	while (r->volume < r->shelf.n && r->shelf.v[r->volume] <= r->chain.seq)
+		r->volume++;
+	return e < 0 ? e : next_volume(r);
+}
+
 int audit_reader_open(const char *dir, struct audit_reader **out)
 {
 	AUTO_FREE char *path = xasprintf("%s/" AUDIT_LOG, dir);
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int d = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct audit_reader *r;
+	int e;
 
-	if (fd < 0)
+	if (d < 0)
 		return -errno;
 	r = xcalloc(1, sizeof(*r));
-	r->fd = fd;
+	r->fd = r->notify = -1;
+	r->dir = TAKE_FD(d);
+	anchor_read(r->dir, &r->chain);
+	e = look_up(r);
+	if (e < 0) {
+		audit_reader_close(r);
+		return e;
+	}
 	r->notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (r->notify >= 0)
 		inotify_add_watch(r->notify, path, IN_MODIFY);
-	chain_start(&r->chain);
 	*out = r;
 	return 0;
 }
@@ -94,17 +138,43 @@ void audit_reader_close(struct audit_reader *r)
 {
 	if (!r)
 		return;
-	close(r->fd);
+	cleanup_close(&r->dir);
+	cleanup_close(&r->fd);
 	cleanup_close(&r->notify);
+	shelf_free(&r->shelf);
 	buf_free(&r->text);
 	free(r);
 }
 
-/* Reads on: 1 if there was something. */
+/*
+ * Was the file put on the shelf since we opened it? Then what we have just read may be of a
+ * later volume, at a place that means nothing: all that was not told yet is read again.
+ */
+static int put_aside(struct audit_reader *r)
+{
+	struct shelf now;
+	bool moved;
+	int e = shelf_list(r->dir, &now);
+
+	if (e < 0)
+		return e;
+	moved = now.n && (!r->shelf.n || now.v[now.n - 1] > r->shelf.v[r->shelf.n - 1]);
+	shelf_free(&now);
+	if (!moved)
+		return 0;
+	r->again = true;
+	buf_reset(&r->text);
+	r->at = 0;
+	e = look_up(r);
+	return e < 0 ? e : 1;
+}
+
+/* Reads on: 1 if there may be something now. */
 static int fill(struct audit_reader *r)
 {
 	char chunk[65536];
 	ssize_t n;
+	int e;
 
 	if (r->at) {
 		memmove(r->text.data, r->text.data + r->at, r->text.len - r->at);
@@ -114,12 +184,32 @@ static int fill(struct audit_reader *r)
 	if (r->text.len > LINE_MAX_LEN)
 		return -EFBIG;
 	do
-		n = read(r->fd, chunk, sizeof(chunk));
+		n = pread(r->fd, chunk, sizeof(chunk), r->offset);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
+	e = r->live ? put_aside(r) : 0;
+	if (e)
+		return e;
+	if (n == 0 && !r->live) {
+		e = next_volume(r);
+		return e < 0 ? e : 1;
+	}
+	r->offset += n;
 	buf_add(&r->text, chunk, (size_t)n);
 	return n > 0;
+}
+
+/* Was this line told before the file was put on the shelf? */
+static bool told(struct audit_reader *r, const char *text)
+{
+	uint64_t seq = 0;
+
+	if (!r->again)
+		return false;
+	if (sscanf(text, "{\"seq\":%20" SCNu64 ",", &seq) == 1 && seq > r->chain.seq)
+		r->again = false;
+	return r->again;
 }
 
 int audit_read(struct audit_reader *r, struct audit_line *l)
@@ -127,14 +217,21 @@ int audit_read(struct audit_reader *r, struct audit_line *l)
 	char *nl;
 	int n;
 
-	while (!(nl = r->text.len > r->at
-			      ? memchr(r->text.data + r->at, '\n', r->text.len - r->at)
-			      : NULL)) {
+	for (;;) {
+		nl = r->text.len > r->at
+			     ? memchr(r->text.data + r->at, '\n', r->text.len - r->at)
+			     : NULL;
+		if (nl) {
+			*nl = '\0';
+			if (!told(r, r->text.data + r->at))
+				break;
+			r->at = (size_t)(nl - r->text.data) + 1;
+			continue;
+		}
 		n = fill(r);
 		if (n <= 0)
 			return n;
 	}
-	*nl = '\0';
 	*l = (struct audit_line){ .text = r->text.data + r->at,
 				  .len = (size_t)(nl - r->text.data) - r->at,
 				  .number = ++r->number };

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "audit/parts.h"
@@ -116,6 +117,18 @@ void record_exec(const struct audit_exec *x, struct buf *out)
 		set_int(o, "argc",
 			(int64_t)(x->argc_all > x->argc ? x->argc_all : x->argc));
 	set(o, "cwd", x->cwd);
+	finish(o, out);
+}
+
+void record_exit(int64_t txn, pid_t pid, int status, struct buf *out)
+{
+	json_t *o = begin("exit", txn);
+
+	set_int(o, "pid", pid);
+	if (WIFEXITED(status))
+		set_int(o, "exit", WEXITSTATUS(status));
+	else
+		set_int(o, "signal", WTERMSIG(status));
 	finish(o, out);
 }
 

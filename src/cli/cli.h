@@ -56,6 +56,10 @@ cli_explain explain_commit, explain_undo, explain_redo;
 /* The same for a commit that a run asked for. */
 struct commit_result;
 struct txn_record;
+struct run_res;
+/* Says that the project has a policy that is not in force, if it is so. */
+void note_project(struct buf *b, const struct run_res *res);
+
 int explain_refusal(struct cli *c, const struct txn_record *rec,
 		    const struct commit_result *r, const struct err *e);
 

@@ -53,6 +53,7 @@ static void show_exec(struct buf *b, const json_t *o)
 static void show_op(struct buf *b, const struct cli *c, const json_t *o)
 {
 	const json_t *status = json_object_get(o, "exit");
+	const json_t *signal = json_object_get(o, "signal");
 	const json_t *changes = json_object_get(o, "changes");
 
 	if (*get(o, "workspace")) {
@@ -60,6 +61,11 @@ static void show_op(struct buf *b, const struct cli *c, const json_t *o)
 		buf_adds(b, ": ");
 		show_words(b, json_object_get(o, "argv"));
 	}
+	if (strcmp(get(o, "event"), "exit") == 0)
+		buf_addf(b, "%lld ",
+			 (long long)json_integer_value(json_object_get(o, "pid")));
+	if (signal)
+		buf_addf(b, "signal %lld", (long long)json_integer_value(signal));
 	if (status)
 		buf_addf(b, "exit status %lld", (long long)json_integer_value(status));
 	if (*get(o, "reason") && strcmp(get(o, "reason"), "exit") != 0)

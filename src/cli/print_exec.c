@@ -83,6 +83,8 @@ int print_exec(struct cli *c, const void *req, const void *result, struct err *e
 		show_totals(&b, &res->run.totals);
 		buf_addc(&b, '\n');
 	}
+	if (!((const struct exec_req *)req)->quiet)
+		note_project(&b, &res->run);
 	show_flush(c, &b);
 	return 0;
 }

@@ -53,6 +53,17 @@ static void not_executed(struct buf *b, const struct run_res *res)
 						     : strerror(err));
 }
 
+void note_project(struct buf *b, const struct run_res *res)
+{
+	if (res->project > PROJECT_ALLOWED)
+		buf_addf(
+			b,
+			"stet: this project's .stet.yaml %s: it was not in force; read it, "
+			"then: stet allow\n",
+			res->project == PROJECT_CHANGED ? "has changed"
+							: "is not allowed yet");
+}
+
 static void summary(struct buf *b, const struct cli *c, const struct run_res *res)
 {
 	long long id = res->rec.id;
@@ -149,8 +160,10 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (res->run.reason == RUN_POLICY)
 		buf_addf(&b, "stet: ended by %s%s%s\n", res->run.gate.rule,
 			 *res->run.gate.why ? ": " : "", res->run.gate.why);
-	if (!rq->quiet)
+	if (!rq->quiet) {
 		summary(&b, c, res);
+		note_project(&b, res);
+	}
 	show_flush(c, &b);
 	fflush(c->out);
 	if (res->refusal.kind) {

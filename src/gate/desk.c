@@ -74,6 +74,11 @@ static int serve(struct desk *d, size_t len)
 	argv = x.argv;
 	if (r < 0)
 		return r;
+	if (x.head.kind == WIRE_EXIT) {
+		if (d->calls->ended)
+			d->calls->ended(d->calls->ctx, x.head.pid, (int)x.head.seq);
+		return 0;
+	}
 	if (x.head.kind == WIRE_TELL) {
 		observe(d, &x);
 		return 0;

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "gate/exits.h"
 #include "gate/image.h"
 #include "gate/say.h"
 #include "gate/wire.h"
@@ -53,6 +54,7 @@ struct gate {
 	struct buf unsent; /* one packet that did not go at once */
 	bool killed;
 	pid_t command; /* who asked first: nothing else can have been there */
+	struct exits exits;
 };
 
 static int64_t now_ms(void)
@@ -69,6 +71,9 @@ struct gate *gate_new(const struct gate_setup *s)
 
 	g->s = *s;
 	g->place = (struct image_place){ s->since, s->root };
+	g->exits.epoll = -1;
+	if (s->calls->ended)
+		exits_open(&g->exits);
 	return g;
 }
 
@@ -98,11 +103,22 @@ void gate_free(struct gate *g)
 		return;
 	while (g->all)
 		drop(g, g->all);
+	exits_close(&g->exits);
 	buf_free(&g->unsent);
 	free(g);
 }
 
 /* --- to the desk --- */
+
+static void post(struct gate *g, const void *data, size_t len)
+{
+	if (!g->unsent.len &&
+	    send(g->s.sock, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return;
+	/* A few at most: gate_ready() is false until they are gone. A length before each. */
+	buf_add(&g->unsent, &len, sizeof(len));
+	buf_add(&g->unsent, data, len);
+}
 
 static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 		    enum exec_outcome outcome)
@@ -113,12 +129,23 @@ static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 	h.ppid = image_parent(p->pid);
 	h.seq = p->seq = ++g->seq;
 	wire_pack(&b, &h, &p->image, &p->verdict);
-	if (!g->unsent.len &&
-	    send(g->s.sock, b.data, b.len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-		return;
-	/* Two at most: gate_ready() is false until they are gone. A length before each. */
-	buf_add(&g->unsent, &b.len, sizeof(b.len));
-	buf_add(&g->unsent, b.data, b.len);
+	post(g, b.data, b.len);
+}
+
+int gate_exits_fd(const struct gate *g)
+{
+	return gate_ready(g) ? g->exits.epoll : -1;
+}
+
+void gate_exits(struct gate *g)
+{
+	struct wire_head h = { .kind = WIRE_EXIT };
+	int status;
+
+	while (gate_ready(g) && exits_next(&g->exits, &h.pid, &status)) {
+		h.seq = (uint32_t)status;
+		post(g, &h, sizeof(h));
+	}
 }
 
 bool gate_ready(const struct gate *g)
@@ -150,6 +177,8 @@ static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 {
 	if (g->s.calls->observe || p->verdict.kind == VERDICT_KILL)
 		send_up(g, WIRE_TELL, p, outcome);
+	if (outcome == EXEC_RAN || outcome == EXEC_UNVERIFIED)
+		exits_watch(&g->exits, p->pid);
 	log_debug("exec of %s by %d: %s", p->image.exe ? p->image.exe : "?", (int)p->pid,
 		  exec_outcome_name(outcome));
 }

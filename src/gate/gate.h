@@ -64,6 +64,11 @@ struct gate_calls {
 		    int64_t until);
 	/* After the fact, in the order in which it was settled. */
 	void (*observe)(void *ctx, const struct exec_event *ev);
+	/*
+	 * A process that executed something has ended; @status as waitpid(2) has it. Not of
+	 * all: see exits.h, and those that are killed with the sandbox.
+	 */
+	void (*ended)(void *ctx, pid_t pid, int status);
 };
 
 /* --- PID 1's half --- */
@@ -97,6 +102,10 @@ void gate_flush(struct gate *g);
 /* Milliseconds until gate_tick() is to be called; -1: never. */
 int gate_wait_ms(const struct gate *g);
 void gate_tick(struct gate *g);
+
+/* Readable when a process has ended, for gate_exits() then; -1: not now. */
+int gate_exits_fd(const struct gate *g);
+void gate_exits(struct gate *g);
 
 /* A verdict kill: the sandbox is to end now. */
 bool gate_killed(const struct gate *g);

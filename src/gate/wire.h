@@ -15,6 +15,7 @@ enum wire_kind {
 	WIRE_TELL = 1, /* settled: to be observed */
 	WIRE_ASK,      /* a person is to decide; an answer is awaited */
 	WIRE_BEFORE,   /* a checkpoint is due; an answer is awaited */
+	WIRE_EXIT,     /* a process has ended: pid, and its status as seq */
 };
 
 enum { WIRE_ARGS_MAX = 65536, WIRE_MAX = WIRE_ARGS_MAX + 65536 };

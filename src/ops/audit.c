@@ -187,8 +187,8 @@ const struct verb verb_audit = {
 	.name = "audit",
 	.summary = "show what was executed and what was done, or verify the records",
 	.description =
-		"Shows every command that was executed in transactions, with its verdict, and "
-		"every operation on transactions: beginning, end, commit, rollback, undo, redo. "
+		"Shows every command that was executed in transactions, with its verdict, how "
+		"processes ended (where the kernel tells: Linux 6.15 and later), and every operation on transactions: beginning, end, commit, rollback, undo, redo. "
 		"With TX only those of one transaction. Secrets in arguments are covered up before "
 		"they are written.\n"
 		"\n"
@@ -197,6 +197,9 @@ const struct verb verb_audit = {
 		"verify finds edits, missing and exchanged lines and a missing end, and compares "
 		"with the journal; the exit status is 7 if something is wrong. It cannot find a "
 		"forgery by somebody who rewrites all of it with your rights.\n"
+		"\n"
+		"A file of 32 MB is put aside as audit-N.jsonl, N being its last record; eight of "
+		"them are kept. Where the records begin that are left is in audit.anchor.\n"
 		"\n"
 		"With --json the records are written as they are, one a line.\n"
 		"\n"

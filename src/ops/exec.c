@@ -285,12 +285,13 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	if (sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &c.sb, e) < 0)
 		return -1;
 	c.left = limits_of(&rq->limits, c.sb.judge.policy);
-	c.env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);
+	c.env = sandbox_env(ctx, c.sb.judge.policy, rq->clean_env, rq->env, INT64_MAX);
 	r = call(&c, e);
 	strv_free(c.env);
 	res->verdicts = TAKE_PTR(c.sb.judge.seen);
 	res->nverdicts = c.sb.judge.nseen;
 	res->execs = c.sb.judge.execs;
+	res->run.project = c.sb.policy.project;
 	c.sb.judge.nseen = 0;
 	sandbox_close(&c.sb);
 	if (r < 0) {
@@ -390,6 +391,7 @@ static json_t *exec_json(const void *result)
 	json_object_set_new(o, "txn", json_txn(&run->rec));
 	json_object_set_new(o, "ok", json_boolean(res->reason == EXEC_DONE));
 	json_object_set_new(o, "reason", json_string(exec_reason_name(res->reason)));
+	json_set_project(o, res->run.project);
 	json_object_set_new(o, "fate", json_string(run_fate_name(run->fate)));
 	json_object_set_new(o, "status", json_integer(exec_status(NULL, res)));
 	set_run(o, &res->command);

@@ -180,6 +180,13 @@ static void observe(void *arg, const struct exec_event *ev)
 		keep(j, ev);
 }
 
+static void ended(void *arg, pid_t pid, int status)
+{
+	struct judge *j = arg;
+
+	audit_exit(home_books(&j->ctx->home), j->rec->id, pid, status);
+}
+
 void judged_free(struct judged *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -202,7 +209,8 @@ void judge_open(struct judge *j, struct op_ctx *ctx, const struct policy *p,
 			   .judge = judge,
 			   .before_call = before_call,
 			   .ask = ctx->consent ? ask : NULL,
-			   .observe = observe },
+			   .observe = observe,
+			   .ended = ended },
 	};
 }
 

@@ -278,7 +278,8 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 		.limits = limits_of(&rq->limits, sb->judge.policy),
 		.want_tty = true,
 	};
-	char **env = sandbox_env(ctx, rq->clean_env, rq->env, INT64_MAX);
+	char **env = sandbox_env(ctx, sb->judge.policy, rq->clean_env, rq->env,
+				 INT64_MAX);
 	struct run_decision d = { .accept_risky = rq->accept_risky,
 				  .policy = sb->judge.policy };
 	int r;
@@ -290,7 +291,9 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 		return r;
 	d.action = res->run.reason == RUN_EXIT && res->run.status == 0 ? rq->on_success
 								       : rq->on_failure;
-	return run_conclude(ctx, sb->h, &sb->t, &d, res, e);
+	r = run_conclude(ctx, sb->h, &sb->t, &d, res, e);
+	res->project = sb->policy.project;
+	return r;
 }
 
 /* When checkpoints are made; those before what is risky always, unless there are none. */
@@ -353,6 +356,13 @@ const char *run_fate_name(enum run_fate f)
 	return names[f];
 }
 
+void json_set_project(json_t *o, enum project_policy p)
+{
+	if (p > PROJECT_ALLOWED)
+		json_set_str(o, "project_policy",
+			     p == PROJECT_CHANGED ? "changed" : "waiting");
+}
+
 json_t *run_json(const void *result)
 {
 	const struct run_res *res = result;
@@ -364,6 +374,7 @@ json_t *run_json(const void *result)
 	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
 	if (res->run.reason == RUN_POLICY)
 		json_set_str(o, "rule", res->run.gate.rule);
+	json_set_project(o, res->project);
 	json_object_set_new(o, "changes", json_totals(&res->totals));
 	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
 	json_object_set_new(o, "run_us", json_integer(res->run.run_us));

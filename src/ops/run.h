@@ -4,6 +4,7 @@
 
 #include "change/change.h"
 #include "ops/limits.h"
+#include "ops/policy_files.h"
 #include "ops/verb.h"
 #include "runner/runner.h"
 #include "txn/commit.h"
@@ -67,8 +68,12 @@ struct run_res {
 	struct run_path *paths; /* all changes, up to as many as were asked for */
 	size_t npaths;
 	struct commit_result commit;
+	enum project_policy project; /* whether there is one that is not in force */
 	struct err refusal; /* of the commit that the options asked for; kind 0: none */
 };
+
+/* Sets "project_policy" if there is one that is not in force. */
+void json_set_project(json_t *o, enum project_policy p);
 
 void run_res_free(struct run_res *res);
 

@@ -144,13 +144,22 @@ int sandbox_env_check(char *const *add, struct err *e)
 	return 0;
 }
 
-char **sandbox_env(const struct op_ctx *ctx, bool clean, char *const *add, int64_t id)
+/* What was not asked for by name is seen inside only if the policy has it in its lists. */
+static bool may_pass(const struct policy *p, const char *var)
+{
+	AUTO_FREE char *name = xstrndup(var, strcspn(var, "="));
+
+	return !p || policy_env_allows(p, name);
+}
+
+char **sandbox_env(const struct op_ctx *ctx, const struct policy *p, bool clean,
+		   char *const *add, int64_t id)
 {
 	char **env = NULL;
 	size_t i;
 
 	for (i = 0; ctx->env && ctx->env[i]; i++)
-		if (!clean || is_basic(ctx->env[i]))
+		if ((!clean || is_basic(ctx->env[i])) && may_pass(p, ctx->env[i]))
 			strv_push(&env, xstrdup(ctx->env[i]));
 	/* Every overlay is a filesystem of its own: git stops its search at their edges. */
 	env_put(&env, xstrdup("GIT_DISCOVERY_ACROSS_FILESYSTEM=1"), false);

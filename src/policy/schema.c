@@ -54,6 +54,7 @@ static const cyaml_strval_t exes[] = {
 	{ "memfd", EXE_MEMFD },	    { "deleted", EXE_DELETED },
 	{ "loader", EXE_LOADER },   { "built-here", EXE_BUILT_HERE },
 	{ "unknown", EXE_UNKNOWN }, { "foreign", EXE_FOREIGN },
+	{ "traced", EXE_TRACED },
 };
 
 static const cyaml_strval_t changes[] = {

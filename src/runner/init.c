@@ -420,6 +420,8 @@ static void reap(struct init *in)
 		/* What it has said before it died comes first. */
 		if (in->hand >= 0)
 			hear_command(in);
+		if (in->notify.gate)
+			gate_exits(in->notify.gate);
 		m.value = status;
 		m.extra = in->notify.renames;
 		ctl_send(FD_CTL, &m, -1, 0);
@@ -451,6 +453,7 @@ enum {
 	POLL_CTL,
 	POLL_HAND,
 	POLL_GATE,
+	POLL_EXITS,
 	POLL_CONTROL,
 	POLL_COUNT = POLL_CONTROL + CONTROL_POLLS
 };
@@ -469,6 +472,7 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 		[POLL_CTL] = { .fd = FD_CTL, .events = POLLIN },
 		[POLL_HAND] = { .events = POLLIN },
 		[POLL_GATE] = { .fd = in->notify.gate ? FD_GATE : -1 },
+		[POLL_EXITS] = { .fd = -1, .events = POLLIN },
 	};
 	struct gate *g = in->notify.gate;
 	struct signalfd_siginfo si;
@@ -481,6 +485,8 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 		p[POLL_LISTENER].events = ready ? POLLIN : 0;
 		p[POLL_GATE].events = ready ? POLLIN : POLLIN | POLLOUT;
 		p[POLL_HAND].fd = in->hand;
+		if (g)
+			p[POLL_EXITS].fd = gate_exits_fd(g);
 		control_poll(&in->control, p + POLL_CONTROL);
 		if (poll(p, POLL_COUNT,
 			 sooner(g ? gate_wait_ms(g) : -1,
@@ -503,6 +509,8 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 			command_from_above(in);
 		if (p[POLL_GATE].revents)
 			on_gate(g, p[POLL_GATE].revents);
+		if (p[POLL_EXITS].revents)
+			gate_exits(g);
 		if (g && gate_killed(g))
 			end_all(g);
 		if (g)

@@ -146,6 +146,7 @@ def stage_all(report, stage, suites):
             os.makedirs(f"{stage}/{kind}")
             shutil.copy2(f"{d}/stet", f"{stage}/{kind}/stet")
     shutil.copytree(TESTS, f"{stage}/tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(f"{ROOT}/policy", f"{stage}/policy")
     os.makedirs(f"{stage}/build-aux")
     for f in glob.glob(f"{ROOT}/build-aux/*"):
         shutil.copy2(f, f"{stage}/build-aux")

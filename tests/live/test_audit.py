@@ -19,7 +19,8 @@ def records(stet, *args):
 
 def events(stet, *args):
     """Operations on transactions, without what was executed in them."""
-    return [(r["event"], r.get("txn")) for r in records(stet, *args) if r["event"] != "exec"]
+    return [(r["event"], r.get("txn")) for r in records(stet, *args)
+            if r["event"] not in ("exec", "exit")]
 
 
 def sound(stet):
@@ -44,11 +45,12 @@ def test_every_operation(stet, work):
         ("begin", "t3"), ("drop", "t3"),
         ("begin", "t4"), ("end", "t4"), ("commit", "t4"), ("undo", "t4"), ("redo", "t4")]
     assert [e for e, _ in events(stet, "t2")] == ["begin", "end", "rollback"]
-    r = [r for r in records(stet, "t2") if r["event"] != "exec"]
+    r = [r for r in records(stet, "t2") if r["event"] not in ("exec", "exit")]
     assert r[0]["argv"] == ["sh", "-c", "echo 2 > a; exit 3"]
     assert r[0]["workspace"] == str(work) and r[1]["exit"] == 3
     assert sound(stet) > 13
-    text = [x for x in stet("audit", "t2").ok().out.splitlines() if " exec " not in x]
+    text = [x for x in stet("audit", "t2").ok().out.splitlines()
+            if " exec " not in x and " exit  " not in x]
     assert len(text) == 3 and "sh -c 'echo 2 > a; exit 3'" in text[0] and "exit status 3" in text[1]
 
 
@@ -76,12 +78,26 @@ def test_every_exec(stet, work):
     sound(stet)
 
 
+def test_every_exit(stet, work):
+    if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
+        pytest.skip("impossible here: the kernel does not tell how other processes ended")
+    stet("exec", "--", "sh", "-c", "sh -c 'exit 3'; env true; sh -c 'kill -9 $$'; exit 5",
+         cwd=work).ok(5)
+    r = records(stet, "t1")
+    last = {x["pid"]: x["argv"] for x in r if x["event"] == "exec"}
+    ends = {tuple(last[x["pid"]]): x.get("exit", -x.get("signal", 0))
+            for x in r if x["event"] == "exit"}
+    assert ends == {("sh", "-c", "exit 3"): 3, ("true",): 0, ("sh", "-c", "kill -9 $$"): -9,
+                    ("sh", "-c", "sh -c 'exit 3'; env true; sh -c 'kill -9 $$'; exit 5"): 5}
+    sound(stet)
+
+
 def test_strange_arguments(stet, work):
     stet("exec", "--", "true", "a\nb", b"\xff\\", "x" * 5000, "\u202e", cwd=work).ok()
     argv = records(stet)[0]["argv"]
     assert argv[1:3] == ["a\nb", "\\xff\\\\"] and argv[3] == "x" * 4096 + "…"
     out = stet("audit").ok().out
-    assert "\u202e" not in out and len(out.splitlines()) == 3
+    assert "\u202e" not in out and len([x for x in out.splitlines() if " exit  " not in x]) == 3
 
 
 def test_out_of_reach(stet, work):
@@ -96,7 +112,8 @@ def test_out_of_reach(stet, work):
 
 
 def edit(lines):
-    lines[3] = lines[3].replace('"t2"', '"t9"')
+    n = next(i for i, x in enumerate(lines) if '"t2"' in x)
+    lines[n] = lines[n].replace('"t2"', '"t9"')
 
 
 HARM = {
@@ -159,17 +176,23 @@ def test_after_our_own_death(stet, work):
     with open(books(stet), "ab") as f:
         f.write(b'{"seq":2,"pr')
     found = [r.get("event", r.get("wrong")) for r in records(stet)]
-    assert [x for x in found if x != "exec"] == ["begin", "is no record", "torn", "rollback"]
+    assert [x for x in found if x not in ("exec", "exit")] == ["begin", "is no record", "torn", "rollback"]
     sound(stet)
 
 
 def test_follow(stet, work):
     stet("exec", "--", "true", cwd=work).ok()
     p = stet.popen("audit", "--follow", "--json", stdout=subprocess.PIPE)
-    seen = [json.loads(p.stdout.readline())["event"] for _ in range(3)]
-    assert seen == ["begin", "exec", "drop"]
+
+    def seen(n):
+        out = []
+        while len(out) < n:
+            event = json.loads(p.stdout.readline())["event"]
+            out += [event] if event != "exit" else []
+        return out
+
+    assert seen(3) == ["begin", "exec", "drop"]
     stet("exec", "--", "sh", "-c", "echo 1 > a", cwd=work).ok()
-    assert [json.loads(p.stdout.readline())["event"] for _ in range(4)] == [
-        "begin", "exec", "end", "commit"]
+    assert seen(4) == ["begin", "exec", "end", "commit"]
     p.terminate()
     p.wait()

@@ -275,3 +275,27 @@ def test_interrupting_the_question_is_a_no(stet, home, work):
     c.send("\x03")
     c.expect("=126\r\n")
     c.expect(pexpect.EOF)
+
+
+def test_strict_profile(stet, work, probe):
+    """A debugger inside: unverified by default, denied in the strict profile."""
+    strict = os.path.join(os.environ["STET_SOURCE"], "policy", "strict.yaml")
+    env = {"SECRET_OF_MINE": "x"}
+    r = stet.run(probe, "exec-traced=traced,fine", cwd=work, opts=["--policy", strict], env=env)
+    assert "exec-traced: ok" not in r.out and not (work / "traced").exists()
+    r = stet.run("sh", "-c", "env", cwd=work, opts=["--policy", strict], env=env).ok()
+    assert "SECRET_OF_MINE" not in r.out and "HOME=" in r.out
+    r = stet.run("env", cwd=work, opts=["--policy", strict, "-e", "SECRET_OF_MINE"], env=env).ok()
+    assert "SECRET_OF_MINE=x" in r.out
+
+
+def test_waiting_project_policy_is_said(stet, work):
+    (work / ".stet.yaml").write_text("version: 1\n")
+    assert ".stet.yaml is not allowed yet" in stet.run("true", cwd=work).ok().err
+    assert ".stet.yaml" not in stet.run("true", cwd=work, opts=["--quiet"]).ok().err
+    r = stet("exec", "--json", "--", "true", cwd=work).ok().json()
+    assert r["project_policy"] == "waiting"
+    stet("allow", cwd=work).ok()
+    assert ".stet.yaml" not in stet.run("true", cwd=work).ok().err
+    (work / ".stet.yaml").write_text("version: 1\ndefault: allow\n")
+    assert ".stet.yaml has changed" in stet.run("true", cwd=work).ok().err

@@ -504,18 +504,18 @@ static void environments(void **state)
 
 	(void)state;
 	op_ctx_init(&ctx, ours);
-	env = sandbox_env(&ctx, false, NULL, 7);
+	env = sandbox_env(&ctx, NULL, false, NULL, 7);
 	assert_string_equal(lookup(env, "SECRET"), "s");
 	assert_string_equal(lookup(env, "STET_TXN"), "t7");
 	assert_string_equal(lookup(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM"), "0");
 	assert_int_equal(strv_len(env), 5);
 	strv_free(env);
-	env = sandbox_env(&ctx, true, NULL, 7);
+	env = sandbox_env(&ctx, NULL, true, NULL, 7);
 	assert_string_equal(lookup(env, "SECRET"), "(none)");
 	assert_string_equal(lookup(env, "LC_ALL"), "C");
 	assert_string_equal(lookup(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM"), "1");
 	strv_free(env);
-	env = sandbox_env(&ctx, true, add, 7);
+	env = sandbox_env(&ctx, NULL, true, add, 7);
 	assert_string_equal(lookup(env, "SECRET"), "s");
 	assert_string_equal(lookup(env, "NEW"), "1=2");
 	assert_string_equal(lookup(env, "HOME"), "/x");

@@ -456,7 +456,9 @@ static void test_changes(void **state)
 		{ VERDICT_ASK, "/home/me/project/.stet.yaml", CHANGED_DELETED },
 		{ VERDICT_ASK, "/home/me/project/link", CHANGED_LINK_OUT },
 		{ VERDICT_ASK, "/home/me/.bashrc", CHANGED_WRITTEN },
-		{ VERDICT_DENY, "/etc/passwd", CHANGED_WRITTEN },
+		{ VERDICT_ASK, "/etc/passwd", CHANGED_WRITTEN },
+		{ VERDICT_ALLOW, "/home/me/project/.git/hooks/x.sample",
+		  CHANGED_WRITTEN },
 		{ VERDICT_ALLOW, "/etc/passwd.txt", CHANGED_WRITTEN },
 	};
 	size_t i;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_GATE_EXITS_H
+#define STET_GATE_EXITS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * How processes end that are not ours to wait for. Each that has executed something is held
+ * by a pidfd, which the kernel (from 6.15 on) lets tell the exit status once somebody has
+ * waited for it. So many at one time; beyond that, and on older kernels, the status is not
+ * known. Costs nothing while nobody ends: they are in one epoll instance.
+ */
+enum { EXITS_MAX = 512 };
+
+struct exits {
+	int epoll; /* -1: not possible here. Readable when somebody has ended */
+	pid_t pids[EXITS_MAX];
+	int fds[EXITS_MAX];
+	unsigned n;
+};
+
+void exits_open(struct exits *x);
+void exits_close(struct exits *x);
+
+/* To be told once however often it executes something else. */
+void exits_watch(struct exits *x, pid_t pid);
+
+/* One that has ended, with its status as waitpid(2) has it; false if there is none now. */
+bool exits_next(struct exits *x, pid_t *pid, int *status);
+
+#endif
