@@ -238,7 +238,7 @@ class Executor:
             self.running.add(case.text)
         got, error = {}, ""
         try:
-            p = self.scene.plain(self.argv(path), timeout=60)
+            p = self.scene.plain(self.argv(path), timeout=300)
             error = (p.stdout + p.stderr).decode("utf-8", "replace")[:2000]
             got = json.loads(p.stdout)
         except (subprocess.TimeoutExpired, ValueError) as e:
@@ -247,6 +247,9 @@ class Executor:
             with self.lock:
                 self.notice(case)
             os.unlink(path)
+        if "check 1: " in got.get("error", {}).get("message", ""):
+            # It ran, and then there was no directory any more for the check to start in.
+            return Ran(case, False, False, False, "")
         if got.get("reason", "error") in ("error", "not executed"):
             return Ran(case, False, False, False, error)
         return Ran(case, any(v["verdict"] in ("checkpoint", "ask", "deny", "kill")
