@@ -188,7 +188,8 @@ const struct verb verb_audit = {
 	.summary = "show what was executed and what was done, or verify the records",
 	.description =
 		"Shows every command that was executed in transactions, with its verdict, how "
-		"processes ended (where the kernel tells: Linux 6.15 and later), and every operation on transactions: beginning, end, commit, rollback, undo, redo. "
+		"processes ended (Linux 6.15 and later tell), and every operation on "
+		"transactions: beginning, end, commit, rollback, undo, redo. "
 		"With TX only those of one transaction. Secrets in arguments are covered up before "
 		"they are written.\n"
 		"\n"

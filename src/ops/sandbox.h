@@ -31,8 +31,9 @@ int sandbox_env_check(char *const *add, struct err *e);
 
 /*
  * The environment of a command inside transaction @id: the caller's (or, with @clean, the
- * few variables that say who and where the user is) as far as @p (or NULL) lists them, then @add ("NAME=VALUE", or "NAME"
- * for the caller's own value), then ours. NULL-ended, to be freed with strv_free().
+ * few variables that say who and where the user is) as far as @p (or NULL) lists them, then
+ * @add ("NAME=VALUE", or "NAME" for the caller's own value), then ours. NULL-ended, to be
+ * freed with strv_free().
  */
 char **sandbox_env(const struct op_ctx *ctx, const struct policy *p, bool clean,
 		   char *const *add, int64_t id);

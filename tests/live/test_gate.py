@@ -291,11 +291,11 @@ def test_strict_profile(stet, work, probe):
 
 def test_waiting_project_policy_is_said(stet, work):
     (work / ".stet.yaml").write_text("version: 1\n")
-    assert ".stet.yaml is not allowed yet" in stet.run("true", cwd=work).ok().err
-    assert ".stet.yaml" not in stet.run("true", cwd=work, opts=["--quiet"]).ok().err
+    assert ".stet.yaml is not allowed yet" in stet("run", "--", "true", cwd=work).ok().err
+    assert ".stet.yaml" not in stet("run", "-q", "--", "true", cwd=work).ok().err
     r = stet("exec", "--json", "--", "true", cwd=work).ok().json()
     assert r["project_policy"] == "waiting"
     stet("allow", cwd=work).ok()
-    assert ".stet.yaml" not in stet.run("true", cwd=work).ok().err
+    assert ".stet.yaml" not in stet("run", "--", "true", cwd=work).ok().err
     (work / ".stet.yaml").write_text("version: 1\ndefault: allow\n")
-    assert ".stet.yaml has changed" in stet.run("true", cwd=work).ok().err
+    assert ".stet.yaml has changed" in stet("run", "--", "true", cwd=work).ok().err
