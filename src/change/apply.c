@@ -157,6 +157,7 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 		buf_reset(&a->dir);
 		buf_add(&a->dir, r->rel, len);
 		a->layer = r->layer;
+		a->elsewhere = -1;
 		a->host = fs_open_beneath(root->host, len ? buf_str(&a->dir) : ".",
 					  O_RDONLY | O_DIRECTORY);
 		if (a->host == -EACCES) /* search alone will do for most of it */

@@ -24,6 +24,7 @@ struct apply {
 	struct buf dir;
 	uint32_t layer;
 	int host, up;
+	int elsewhere; /* is it on another filesystem than the upper? -1: not known yet */
 	bool by_hand; /* an exchange without the kernel's help may have been interrupted */
 	bool synced;  /* for apply_sync_dirs(): it is durable */
 	struct beside *beside;

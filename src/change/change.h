@@ -72,6 +72,7 @@ struct change {
 	 * it; what lies below it on the host is not looked at.
 	 */
 	bool was_hidden;
+	bool bare; /* CHANGE_MODIFY: a file that has no extended attributes in the upper */
 	size_t layer;	  /* index of its layer */
 	const char *path; /* absolute host path */
 	const char

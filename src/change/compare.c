@@ -226,6 +226,11 @@ bool compare_listed(const struct scratch *s, const char *attr)
 	return listed(&s->text[0], attr);
 }
 
+bool compare_bare(const struct scratch *s)
+{
+	return s->text[0].len == 0;
+}
+
 static void tell(compare_xattr_fn *fn, void *arg, char how, const char *attr)
 {
 	AUTO_FREE char *plain = NULL;

@@ -51,6 +51,8 @@ int compare_xattrs(const struct object *upper, const struct object *host,
 
 /* Did the upper object last compared have this attribute (no link, compared without error)? */
 bool compare_listed(const struct scratch *s, const char *attr);
+/* Had it none at all? */
+bool compare_bare(const struct scratch *s);
 
 /* Is the owner the same, as far as the sandbox could keep it? */
 bool compare_owner(const struct change_layer *l, const struct stat *upper,

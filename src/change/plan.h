@@ -41,6 +41,7 @@ enum plan_flag {
 	/* REPLACE: what is staged was made of both sides and lies apart. The command's own
 	 * stays in the upper; with PLAN_PARK it waits in old/<serial>. */
 	PLAN_MERGED = 1 << 8,
+	PLAN_BARE = 1 << 9, /* REPLACE: what is staged is a file that carries no marks */
 };
 
 struct plan_rec {

@@ -49,10 +49,27 @@ static const struct {
 	{ "/etc/*", "system configuration" },
 };
 
+/* Most are a star and the end of a path, and nearly all fail: that is not worth fnmatch(). */
+static bool matches(const char *pattern, const char *path, size_t len)
+{
+	size_t n = strlen(pattern + 1);
+
+	if (pattern[0] == '*' && !strchr(pattern + 1, '*'))
+		return len >= n && memcmp(path + len - n, pattern + 1, n) == 0;
+	if (pattern[0] == '*') {
+		n = strcspn(pattern + 1, "*");
+		if (!memmem(path, len, pattern + 1, n))
+			return false;
+	}
+	return fnmatch(pattern, path, 0) == 0;
+}
+
 static const char *by_path(const char *path)
 {
+	size_t len = strlen(path);
+
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
-		if (fnmatch(watched[i].pattern, path, 0) == 0)
+		if (matches(watched[i].pattern, path, len))
 			return watched[i].why;
 	return NULL;
 }

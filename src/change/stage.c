@@ -256,19 +256,25 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 		struct err *e)
 {
 	struct place p;
+	gid_t gid;
 	int x;
 
 	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE)
 		return 0;
-	if (r->flags & (PLAN_CROSS | PLAN_MERGED)) { /* the copy has no marks */
+	gid = a->layers[r->layer].gid;
+	if (!a->layers[r->layer].lax_owner || r->after.gid == gid)
+		gid = (gid_t)-1;
+	else
+		gid = r->after.gid;		     /* apply_regroup() has decided */
+	if (r->flags & (PLAN_CROSS | PLAN_MERGED) || /* the copy has no marks */
+	    (r->flags & PLAN_BARE && gid == (gid_t)-1)) {
 		(*objects)++;
 		return 0;
 	}
 	/* Its directory on the host may be one that the plan itself is to make. */
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
-	x = meta_strip(p.up, p.name, a->layers[r->layer].gid, right_group(a, r, &p),
-		       objects);
+	x = meta_strip(p.up, p.name, a->layers[r->layer].gid, gid, objects);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -361,8 +367,12 @@ static bool is_elsewhere(struct apply *a, const struct plan_rec *r)
 {
 	struct stat host, up;
 
-	return look_above(a, r, &host) == 0 && fstat(a->roots[r->layer].up, &up) == 0 &&
-	       host.st_dev != up.st_dev;
+	/* The same for all of one directory; most come in a row. */
+	if (a->host >= 0 && a->elsewhere >= 0)
+		return a->elsewhere;
+	a->elsewhere = look_above(a, r, &host) == 0 &&
+		       fstat(a->roots[r->layer].up, &up) == 0 && host.st_dev != up.st_dev;
+	return a->elsewhere;
 }
 
 int apply_beside(struct apply *a, const struct plan_rec *r, bool make)

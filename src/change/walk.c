@@ -397,7 +397,11 @@ static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int
 		if (!compare_listed(&w->scratch, OPAQUE))
 			meets = MEETS_MERGING_DIR;
 		if (what || w->layer->every) {
-			r = report(w, en, CHANGE_MODIFY, what, e);
+			struct change c = change_of(w, en, CHANGE_MODIFY);
+
+			c.what = what;
+			c.bare = S_ISREG(en->up.st_mode) && compare_bare(&w->scratch);
+			r = emit(w, &c, e);
 			if (r != 0)
 				return r;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "txn/draft.h"
+#include "txn/twins.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -19,18 +20,6 @@
 enum { NOTES_MAX = 1000 };
 
 /* A new name for an inode of the upper that has several: decided when all are known. */
-struct twin {
-	uint32_t layer;
-	uint64_t ino;
-	char *rel;
-	struct ident after;
-};
-
-struct twins {
-	struct twin *v;
-	size_t n;
-};
-
 struct draft {
 	const struct txn *t;
 	const struct commit_wish *w;
@@ -42,6 +31,7 @@ struct draft {
 	struct twins
 		anchors;    /* names whose host inode stays: others can be linked to it */
 	struct twins added; /* new names of inodes with several */
+	struct twins given; /* inodes with several names, by the group they get */
 	struct plan_rec *wholes; /* new directories */
 	size_t nwholes;
 	struct twins inner; /* the same in new directories, which are moved whole */
@@ -96,29 +86,6 @@ bool draft_chosen(const char *const *list, const char *path)
 		     fnmatch(*list, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0))
 			return true;
 	return false;
-}
-
-static void twins_add(struct twins *t, uint32_t layer, const struct ident *id,
-		      const char *rel)
-{
-	if ((t->n & (t->n - 1)) == 0)
-		t->v = xrealloc(t->v, (t->n ? 2 * t->n : 8) * sizeof(*t->v));
-	t->v[t->n++] = (struct twin){ layer, id->ino, xstrdup(rel), *id };
-}
-
-static const struct twin *twins_find(const struct twins *t, uint32_t layer, uint64_t ino)
-{
-	for (size_t i = 0; i < t->n; i++)
-		if (t->v[i].ino == ino && t->v[i].layer == layer)
-			return &t->v[i];
-	return NULL;
-}
-
-static void twins_free(struct twins *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		free(t->v[i].rel);
-	free(t->v);
 }
 
 /* --- conflicts and risks --- */
@@ -242,15 +209,35 @@ static void count(struct draft *d, const struct change *c)
 
 static int touch_parent(struct draft *d, uint32_t layer, const char *rel, struct err *e);
 
+/*
+ * A group that the sandbox could not keep is put right first: the plan then names the object as
+ * it will be. Of several names of one inode the first decides.
+ */
+static int give_group(struct draft *d, struct plan_rec *r, struct err *e)
+{
+	bool several = d->layers[r->layer].lax_owner && !S_ISDIR(r->after.mode) &&
+		       r->after.nlink > 1 && !(r->flags & PLAN_MERGED);
+	const struct twin *t = several ? twins_find(&d->given, r->layer, r->after.ino)
+				       : NULL;
+
+	if (t) {
+		r->after.gid = t->after.gid;
+		return 0;
+	}
+	if (apply_regroup(d->a, r, e) < 0)
+		return -1;
+	if (several)
+		twins_add(&d->given, r->layer, &r->after, r->rel);
+	return 0;
+}
+
 static int add(struct draft *d, struct plan_rec *r, struct err *e)
 {
 	if (r->kind != PLAN_META && r->kind != PLAN_DIR && !d->walked &&
 	    touch_parent(d, r->layer, r->rel, e) < 0)
 		return -1;
-	/* A group that the sandbox could not keep is put right first: the plan then names
-	 * the object as it will be. */
 	if ((r->kind == PLAN_REPLACE || r->kind == PLAN_CREATE) &&
-	    apply_regroup(d->a, r, e) < 0)
+	    give_group(d, r, e) < 0)
 		return -1;
 	if (!d->w->dry_run && apply_relocate(d->a, r, plan_next(d->plan), e) < 0)
 		return -1;
@@ -429,6 +416,8 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	r->flags &= ~(unsigned)PLAN_XATTR;
 	r->nxbefore = r->nxafter = 0;
 	r->kind = PLAN_REPLACE;
+	if (c->bare)
+		r->flags |= PLAN_BARE;
 	if (r->flags & PLAN_MERGED)
 		return apply_merge(d->a, r, plan_next(d->plan), &d->merged, e) < 0
 			       ? -1
@@ -601,16 +590,12 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 /* Does a name of this inode stay in the upper, because it was not chosen? */
 static bool stays_behind(const struct draft *d, const struct twin *t)
 {
-	const struct twins *lists[] = { &d->added, &d->inner };
-	size_t n = 0;
+	const struct twin *added = twins_find(&d->added, t->layer, t->ino);
+	const struct twin *inner = twins_find(&d->inner, t->layer, t->ino);
 
 	if (!d->w->paths && !d->w->theirs)
 		return false;
-	for (size_t k = 0; k < ARRAY_SIZE(lists); k++)
-		for (size_t i = 0; i < lists[k]->n; i++)
-			n += lists[k]->v[i].ino == t->ino &&
-			     lists[k]->v[i].layer == t->layer;
-	return n < t->after.nlink;
+	return (added ? added->names : 0) + (inner ? inner->names : 0) < t->after.nlink;
 }
 
 /* New names: of a host inode that stays, a link to it; else the staged inode moves there. */
@@ -695,6 +680,7 @@ static void draft_free(struct draft *d)
 	twins_free(&d->anchors);
 	twins_free(&d->added);
 	twins_free(&d->inner);
+	twins_free(&d->given);
 	buf_free(&d->made);
 	buf_free(&d->merged);
 	buf_free(&d->xb);

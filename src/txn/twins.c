@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/twins.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+/* Where it is, or the free place where it would be. */
+static size_t *slot(const struct twins *t, uint32_t layer, uint64_t ino)
+{
+	size_t i = (ino * UINT64_C(0x9e3779b97f4a7c15) + layer) >> 20;
+
+	for (i &= t->nslots - 1; t->slots[i]; i = (i + 1) & (t->nslots - 1))
+		if (t->v[t->slots[i] - 1].ino == ino &&
+		    t->v[t->slots[i] - 1].layer == layer)
+			break;
+	return &t->slots[i];
+}
+
+static void grow(struct twins *t)
+{
+	free(t->slots);
+	t->nslots = t->nslots ? 2 * t->nslots : 64;
+	t->slots = xcalloc(t->nslots, sizeof(*t->slots));
+	for (size_t i = 0; i < t->n; i++) {
+		size_t *s = slot(t, t->v[i].layer, t->v[i].ino);
+
+		if (!*s)
+			*s = i + 1;
+	}
+}
+
+void twins_add(struct twins *t, uint32_t layer, const struct ident *id, const char *rel)
+{
+	size_t *s;
+
+	if ((t->n & (t->n - 1)) == 0)
+		t->v = xrealloc(t->v, (t->n ? 2 * t->n : 8) * sizeof(*t->v));
+	if (2 * (t->n + 1) > t->nslots)
+		grow(t);
+	s = slot(t, layer, id->ino);
+	t->v[t->n] = (struct twin){ layer, id->ino, xstrdup(rel), *id, 1 };
+	t->n++;
+	if (*s)
+		t->v[*s - 1].names++;
+	else
+		*s = t->n;
+}
+
+const struct twin *twins_find(const struct twins *t, uint32_t layer, uint64_t ino)
+{
+	size_t at = t->nslots ? *slot(t, layer, ino) : 0;
+
+	return at ? &t->v[at - 1] : NULL;
+}
+
+void twins_free(struct twins *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i].rel);
+	free(t->v);
+	free(t->slots);
+	*t = (struct twins){ 0 };
+}
