@@ -26,7 +26,8 @@ class Place:
         self.stet = f"{self.bin}/stet"
         for d in (self.bin, self.home, self.trees, self.scratch, self.trash):
             os.makedirs(d)
-        shutil.copy2(stet, self.stet)
+        for program in ("stet", "stet-text"):
+            shutil.copy2(os.path.join(os.path.dirname(stet), program), self.bin)
         for name in ("ovl", "work"):
             subprocess.run(["gcc", "-O2", "-Wall", "-D_GNU_SOURCE", "-o", f"{self.bin}/{name}",
                             f"{ROOT}/bench/{name}.c"], check=True)

@@ -2,30 +2,46 @@
 #ifndef STET_CHANGE_GIT2_H
 #define STET_CHANGE_GIT2_H
 
-#include <git2.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 /*
- * libgit2, loaded when it is first needed and kept. For this room only. Members have the
- * names of the functions without "git_".
+ * What libgit2 is wanted for. It and its 17 libraries are not in our own process: a program
+ * of its own, stet-text, is started at the first question, confined to computing, and ends
+ * with us. For this room only; merge.h has the other questions.
  */
-struct git2 {
-	__typeof__(git_libgit2_init) *libgit2_init;
-	__typeof__(git_error_last) *error_last;
-	__typeof__(git_patch_from_buffers) *patch_from_buffers;
-	__typeof__(git_patch_get_delta) *patch_get_delta;
-	__typeof__(git_patch_line_stats) *patch_line_stats;
-	__typeof__(git_patch_print) *patch_print;
-	__typeof__(git_patch_free) *patch_free;
-	__typeof__(git_merge_file) *merge_file;
-	__typeof__(git_merge_file_result_free) *merge_file_result_free;
+
+enum { GIT2_ID = 20 };
+
+struct git2_diff {
+	uint64_t added, removed;
+	unsigned char id[2][GIT2_ID]; /* git's names of the two contents */
 };
 
-/* NULL with ERR_UNSUPPORTED if the library is not there or lacks a function. */
-const struct git2 *git2_load(struct err *e);
+/*
+ * Appends the hunks between two texts to @hunks (NULL: not wanted). A side that is NULL is
+ * no file. ERR_UNSUPPORTED if the program cannot be started.
+ */
+int git2_compare(const struct buf *a, const struct buf *b, struct git2_diff *d,
+		 struct buf *hunks, struct err *e);
 
-/* Sets *e from the library's own last error. Returns -1. */
-int git2_error(const struct git2 *g, struct err *e, const char *what);
+/* --- what is spoken with the program; both ends are of one build --- */
+
+enum git2_op { GIT2_PROBE = 1, GIT2_COMPARE, GIT2_HUNKS, GIT2_MERGE };
+
+struct git2_request {
+	uint64_t op;
+	uint64_t len[3]; /* of the texts that follow; GIT2_NONE: there is none */
+};
+#define GIT2_NONE UINT64_MAX
+
+struct git2_answer {
+	int64_t result; /* GIT2_MERGE: 1 or 0; -1: the text says why not */
+	struct git2_diff diff;
+	uint64_t len; /* of the text that follows */
+};
 
 #endif

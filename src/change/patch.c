@@ -217,47 +217,22 @@ static int side_load(struct side *s, struct err *e)
 	return 0;
 }
 
-static int print_line(const git_diff_delta *delta, const git_diff_hunk *hunk,
-		      const git_diff_line *line, void *arg)
+static void add_id(struct buf *out, const unsigned char id[GIT2_ID])
 {
-	struct buf *out = arg;
-
-	(void)delta;
-	(void)hunk;
-	switch (line->origin) {
-	case GIT_DIFF_LINE_CONTEXT:
-	case GIT_DIFF_LINE_ADDITION:
-	case GIT_DIFF_LINE_DELETION:
-		buf_addc(out, line->origin);
-		break;
-	case GIT_DIFF_LINE_FILE_HDR:
-	case GIT_DIFF_LINE_BINARY:
-		return 0;
-	default:
-		break;
-	}
-	buf_add(out, line->content, line->content_len);
-	return 0;
-}
-
-static void add_id(struct buf *out, const git_oid *id)
-{
-	size_t i;
-
-	for (i = 0; i < 6; i++)
-		buf_addf(out, "%02x", id->id[i]);
+	for (size_t i = 0; i < 6; i++)
+		buf_addf(out, "%02x", id[i]);
 }
 
 /* The lines before the hunks. */
 static void add_files(struct buf *out, const struct side *a, const struct side *b,
-		      const git_diff_delta *delta)
+		      const struct git2_diff *d)
 {
 	/* Only here patch(1) learns that it is about to change a link, which it refuses else. */
 	if (a && b && S_ISLNK(b->st->st_mode)) {
 		buf_adds(out, "index ");
-		add_id(out, &delta->old_file.id);
+		add_id(out, d->id[0]);
 		buf_adds(out, "..");
-		add_id(out, &delta->new_file.id);
+		add_id(out, d->id[1]);
 		buf_adds(out, " 120000\n");
 	}
 	add_file_line(out, "--- ", "a/", a);
@@ -268,34 +243,19 @@ static void add_files(struct buf *out, const struct side *a, const struct side *
 static int add_hunks(struct patch *p, const struct side *a, const struct side *b,
 		     struct err *e)
 {
-	git_diff_options opts = GIT_DIFF_OPTIONS_INIT;
-	const struct git2 *g = git2_load(e);
-	size_t context, added, removed;
-	git_patch *gp = NULL;
-	int r;
+	AUTO_BUF struct buf hunks = BUF_INIT;
+	struct git2_diff d;
 
-	if (!g)
+	if (git2_compare(a ? &a->text : NULL, b ? &b->text : NULL, &d,
+			 p->out ? &hunks : NULL, e) < 0)
 		return -1;
-	/* What is binary was decided by us; no user's configuration takes part. */
-	opts.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_SKIP_BINARY_CHECK |
-		     GIT_DIFF_INDENT_HEURISTIC;
-	r = g->patch_from_buffers(&gp, a ? buf_str(&a->text) : NULL, a ? a->text.len : 0,
-				  "a", b ? buf_str(&b->text) : NULL, b ? b->text.len : 0,
-				  "b", &opts);
-	if (r == 0)
-		r = g->patch_line_stats(&context, &added, &removed, gp);
-	if (r == 0) {
-		p->st->added += added;
-		p->st->removed += removed;
-		if (p->out) {
-			add_files(p->out, a, b, g->patch_get_delta(gp));
-			r = g->patch_print(gp, print_line, p->out);
-		}
+	p->st->added += d.added;
+	p->st->removed += d.removed;
+	if (p->out) {
+		add_files(p->out, a, b, &d);
+		buf_add(p->out, buf_str(&hunks), hunks.len);
 	}
-	if (r != 0)
-		git2_error(g, e, "cannot compare");
-	g->patch_free(gp);
-	return r == 0 ? 0 : -1;
+	return 0;
 }
 
 static bool same_text(const struct side *a, const struct side *b)

@@ -12,7 +12,7 @@
  * say (owner, xattrs, device numbers, FIFOs). Names are quoted (base/text.h);
  * content lines are raw: the front end escapes them for a terminal.
  *
- * libgit2 is loaded with dlopen on first use: linked in, its 17 libraries would cost
+ * libgit2 is in a program of its own (git2.h): linked in, its 17 libraries would cost
  * every `stet run` more than the whole sandbox does.
  */
 struct patch_stat {
@@ -49,5 +49,8 @@ void patch_name_status(const struct change_list *l, const struct change_item *it
 
 /* Appends @path as it is named in patches made for @root, unquoted. */
 void patch_name(const char *path, const char *root, struct buf *out);
+
+/* Can texts be compared and merged here? 0, or -1 with the reason. */
+int patch_probe(struct err *e);
 
 #endif

@@ -24,7 +24,7 @@
 
 /* What became of an exec. */
 enum exec_outcome {
-	EXEC_RAN,	 /* verified on the committed image */
+	EXEC_RAN, /* verified on the committed image, or nobody could have changed it */
 	EXEC_UNVERIFIED, /* let go on; a debugger inside had the task, we could not look */
 	EXEC_FAILED,	 /* allowed, but the kernel could not execute it */
 	EXEC_DENIED,	 /* EPERM */
@@ -88,6 +88,10 @@ void gate_free(struct gate *g);
 
 /* Takes up the exec that the listener has just received. */
 void gate_request(struct gate *g);
+
+/* The run's own command has been executed, or could not be. To be told before what it asks
+ * for itself is taken up. */
+void gate_begun(struct gate *g, bool ran);
 
 /* @status from waitpid(2) of @pid: true if it was the gate's and is not to be looked at. */
 bool gate_waited(struct gate *g, pid_t pid, int status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gate/image.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -306,6 +307,26 @@ int image_committed(const struct image_place *place, pid_t pid, struct image *ou
 	out->cwd = read_link(proc, "cwd");
 	look_at(place, fd, out);
 	return out->exe ? 0 : -ENOENT;
+}
+
+bool image_is_program(const struct image *i)
+{
+#if defined(__x86_64__)
+	const unsigned machine = EM_X86_64;
+#elif defined(__aarch64__)
+	const unsigned machine = EM_AARCH64;
+#else
+	const unsigned machine = EM_NONE;
+#endif
+	AUTO_CLOSE int fd = open(i->exe, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	Elf64_Ehdr h;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == i->st.st_dev &&
+	       st.st_ino == i->st.st_ino && read(fd, &h, sizeof(h)) == sizeof(h) &&
+	       memcmp(h.e_ident, ELFMAG, SELFMAG) == 0 &&
+	       h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_machine == machine &&
+	       machine != EM_NONE;
 }
 
 static bool same_text(const char *a, const char *b)

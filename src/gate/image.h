@@ -37,6 +37,9 @@ int image_asked(const struct image_place *p, const struct seccomp_notif *req,
 /* What @pid, stopped at the end of its exec, has become. 0 or -errno. */
 int image_committed(const struct image_place *p, pid_t pid, struct image *out);
 
+/* Is its file, as we see it by that name, a program that this kernel executes as it is? */
+bool image_is_program(const struct image *i);
+
 bool image_same(const struct image *a, const struct image *b);
 
 /* Facts for a judge; *argv is to be freed and must outlive them. */

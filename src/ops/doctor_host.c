@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "change/patch.h"
 #include "ops/doctor_parts.h"
 #include "runner/limit.h"
 #include "sys/probe.h"
@@ -193,14 +194,13 @@ static void add_io_uring(struct doctor_report *r)
 
 static void add_git2(struct doctor_report *r)
 {
-	static const char soname[] = "libgit2.so." LIBGIT2_SOVERSION;
-	AUTO_BUF struct buf found = BUF_INIT;
-	int err = probe_library(soname);
+	struct err e;
+	bool bad = patch_probe(&e) < 0;
 
-	buf_addf(&found, "%s %s", soname, err ? "is not installed" : "can be loaded");
-	doctor_add(r, "libgit2", "libgit2", err ? DOCTOR_WARN : DOCTOR_OK,
-		   buf_str(&found), "`stet diff` can list files, but not show lines",
-		   err ? "sudo apt-get install libgit2-" LIBGIT2_SOVERSION : "");
+	doctor_add(r, "libgit2", "libgit2", bad ? DOCTOR_WARN : DOCTOR_OK,
+		   bad ? e.msg : "compares and merges texts, in a process of its own",
+		   "`stet diff` can list files, but not show lines",
+		   bad ? "sudo apt-get install libgit2-" LIBGIT2_SOVERSION : "");
 }
 
 static bool in_path(const char *program, size_t len)

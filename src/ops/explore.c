@@ -63,8 +63,8 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 		.envp = env,
 		.cwd = v->cwd,
 		.want_tty = true,
-		.lock = t->lock,
 		.control = t->rec.dir,
+		.since = { t->rec.begin_ns / 1000000000, t->rec.begin_ns % 1000000000 },
 	};
 	struct op_policy policy;
 	struct judge j;

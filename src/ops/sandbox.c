@@ -224,6 +224,16 @@ static int make_wish(struct op_ctx *ctx, const struct sandbox_ask *ask,
 	return resolve_list(ctx, "hide", ask->hide, &w->hide, e);
 }
 
+static void start_judge(struct sandbox *s, const struct sandbox_ask *ask)
+{
+	judge_open(&s->judge, s->ctx, ask->no_policy ? NULL : s->policy.p, &s->t.rec);
+	s->judge.points = ask->points ? (enum judge_points)(ask->points - 1)
+				      : POINTS_RISKY;
+	s->door.every_ms = ask->every_ms;
+	if (ask->headless)
+		judge_headless(&s->judge);
+}
+
 static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 		   const struct sandbox_wish *w, const char *workspace, struct err *e)
 {
@@ -241,19 +251,14 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 
 	if (view_make(&vr, &s->v, e) < 0)
 		return -1;
-	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) == 0) {
-		judge_open(&s->judge, s->ctx, ask->no_policy ? NULL : s->policy.p,
-			   &s->t.rec);
-		s->judge.points = ask->points ? (enum judge_points)(ask->points - 1)
-					      : POINTS_RISKY;
-		s->t.rec.atomic = ask->atomic;
-		s->door.every_ms = ask->every_ms;
-		if (ask->headless)
-			judge_headless(&s->judge);
-		return 0;
+	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) < 0) {
+		view_free(&s->v);
+		return -1;
 	}
-	view_free(&s->v);
-	return -1;
+	s->t.rec.atomic = ask->atomic;
+	if (s->judge.policy)
+		s->t.rec.policy = xstrdup(policy_hash(s->judge.policy));
+	return 0;
 }
 
 static int load_policy(struct sandbox *s, const struct sandbox_ask *ask,
@@ -272,41 +277,35 @@ static int load_policy(struct sandbox *s, const struct sandbox_ask *ask,
 int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
 		 struct err *e)
 {
-	AUTO_FREE char *workspace = NULL;
-	struct sandbox_wish w = { 0 };
-	int r = -1;
-
-	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 } };
-	if (resolve_workspace(ctx, ask->workspace, &workspace, e) == 0 &&
-	    op_ctx_dir(ctx, &s->h, e) == 0 && load_policy(s, ask, workspace, e) == 0 &&
-	    make_wish(ctx, ask, &w, e) == 0)
-		r = prepare(s, ask, &w, workspace, e);
-	if (r < 0)
-		op_policy_free(&s->policy);
-	sandbox_wish_free(&w);
-	return r;
+	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 }, .ask = ask };
+	if (resolve_workspace(ctx, ask->workspace, &s->workspace, e) < 0 ||
+	    op_ctx_dir(ctx, &s->h, e) < 0 || load_policy(s, ask, s->workspace, e) < 0 ||
+	    make_wish(ctx, ask, &s->wish, e) < 0) {
+		sandbox_close(s);
+		return -1;
+	}
+	start_judge(s, ask);
+	return 0;
 }
 
 int sandbox_open_like(struct op_ctx *ctx, const struct txn_record *rec, const char *name,
 		      char *const *argv, struct sandbox *s, struct err *e)
 {
 	const struct sandbox_ask ask = { .name = name, .argv = argv };
-	struct sandbox_wish w = { 0 };
-	int r;
 
 	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 } };
-	if (sandbox_wish_decode(rec->options, &w, e) < 0)
+	if (sandbox_wish_decode(rec->options, &s->wish, e) < 0)
 		return -1;
-	r = op_ctx_dir(ctx, &s->h, e);
-	if (r == 0)
-		r = prepare(s, &ask, &w, rec->workspace, e);
-	/* What it holds was seen on the host then, not now. */
-	if (r == 0) {
-		s->t.rec.begin_ns = rec->begin_ns;
-		s->t.exact = true;
+	if (op_ctx_dir(ctx, &s->h, e) < 0 ||
+	    prepare(s, &ask, &s->wish, rec->workspace, e) < 0) {
+		sandbox_close(s);
+		return -1;
 	}
-	sandbox_wish_free(&w);
-	return r;
+	start_judge(s, &ask);
+	/* What it holds was seen on the host then, not now. */
+	s->t.rec.begin_ns = rec->begin_ns;
+	s->t.exact = true;
+	return 0;
 }
 
 int sandbox_end(struct sandbox *s, const char *reason, struct err *e)
@@ -340,32 +339,55 @@ static pid_t visit(void *arg, int conn)
 	return serve_exec(argv, conn);
 }
 
+static void locate(struct sandbox *s, struct run_spec *spec)
+{
+	spec->view = &s->v;
+	spec->cwd = s->v.cwd;
+	spec->control = s->t.rec.dir;
+	spec->since.tv_sec = s->t.rec.begin_ns / 1000000000;
+	spec->since.tv_nsec = s->t.rec.begin_ns % 1000000000;
+}
+
+/* While the namespaces are being made: what is to be seen in them, and the layers. */
+static int plan(void *arg, struct run_spec *spec, struct err *e)
+{
+	struct sandbox *s = arg;
+
+	if (prepare(s, s->ask, &s->wish, s->workspace, e) < 0)
+		return -1;
+	s->ask = NULL;
+	locate(s, spec);
+	return 0;
+}
+
 int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
 		struct err *e)
 {
 	struct err ignored;
 	int r;
 
-	spec->view = &s->v;
-	spec->cwd = s->v.cwd;
-	spec->lock = s->t.lock;
-	spec->control = s->t.rec.dir;
 	s->door.visit = visit;
 	s->door.arg = s;
 	spec->door = &s->door;
 	judge_attach(&s->judge, spec);
-	if (s->used)
+	if (s->used) {
+		locate(s, spec);
 		return txn_again(&s->v, e) < 0 ? -1 : runner_run(spec, res, e);
+	}
 	s->used = true;
-	if (s->judge.policy)
-		s->t.rec.policy = xstrdup(policy_hash(s->judge.policy));
+	if (s->ask) {
+		spec->plan = plan;
+		spec->plan_arg = s;
+	} else {
+		locate(s, spec);
+	}
 	spec->ready = record;
 	spec->ready_arg = s;
 	r = runner_run(spec, res, e);
 	/* If nothing was executed, nothing is to be kept. */
 	if (r < 0 && s->t.rec.id)
 		txn_discard(s->h, &s->t, 125, "error", &ignored);
-	else if (r < 0)
+	else if (r < 0 && !s->ask)
 		txn_abandon(&s->t);
 	return r;
 }
@@ -376,4 +398,6 @@ void sandbox_close(struct sandbox *s)
 	op_policy_free(&s->policy);
 	txn_close(&s->t);
 	view_free(&s->v);
+	sandbox_wish_free(&s->wish);
+	free(s->workspace);
 }

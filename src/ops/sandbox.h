@@ -67,13 +67,21 @@ struct sandbox {
 	struct judge judge;
 	struct door_calls door;
 	bool used;
+	/* Until it is planned, which is put off to the first run: */
+	const struct sandbox_ask *ask;
+	struct sandbox_wish wish;
+	char *workspace;
 };
 
-/* Prepares it; nothing is recorded yet. sandbox_close() is due if it returns 0. */
+/*
+ * Looks at what is wished for; nothing is made or recorded yet, and @ask has to outlive it.
+ * sandbox_close() is due if it returns 0.
+ */
 int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
 		 struct err *e);
 
-/* The same with the wishes of a transaction that there is, and its beginning. */
+/* With the wishes of a transaction that there is, and its beginning. The new transaction is
+ * prepared, but not recorded. */
 int sandbox_open_like(struct op_ctx *ctx, const struct txn_record *rec, const char *name,
 		      char *const *argv, struct sandbox *s, struct err *e);
 

@@ -265,7 +265,6 @@ int build_view(const struct view *v, struct err *e)
 {
 	struct build b = { .v = v, .stage = -1, .root = -1, .base = -1 };
 	const struct step *first = &v->steps[0];
-	int r;
 
 	/* Cloned before anything is mounted: our own scaffolding must not be in it. */
 	if (first->kind == STEP_BIND)
@@ -278,8 +277,14 @@ int build_view(const struct view *v, struct err *e)
 			return -1;
 	}
 	log_debug("all mounted");
-	r = mount_pivot(b.root);
-	close(b.root);
 	close(b.stage);
+	return b.root;
+}
+
+int build_enter(int root, struct err *e)
+{
+	int r = mount_pivot(root);
+
+	close(root);
 	return r < 0 ? err_sys(e, r, "cannot change to the new root") : 0;
 }

@@ -6,11 +6,17 @@
 #include "snap/view.h"
 
 /*
- * Carries out a view's steps and makes the result the root directory. Called in a mount
- * namespace of our own whose mounts are private, with capabilities over it. Stops at
- * the first step that fails: a view is built whole or not at all.
+ * Carries out a view's steps. Called in a mount namespace of our own whose mounts are
+ * private, with capabilities over it. Stops at the first step that fails: a view is built
+ * whole or not at all. Returns a descriptor of the new root, for build_enter().
  */
 int build_view(const struct view *v, struct err *e);
+
+/*
+ * Makes it the root directory, of everyone in the namespace; @root is closed. While this
+ * is at work the kernel makes no user namespaces in there.
+ */
+int build_enter(int root, struct err *e);
 
 /* Private to the room: state shared by build.c and build_special.c. */
 struct build {

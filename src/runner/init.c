@@ -55,6 +55,17 @@ _Noreturn static void fail(const struct err *e)
 	_exit(1);
 }
 
+/* Returns what came with it. */
+static uint64_t await(int sock, enum ctl_type type)
+{
+	struct ctl_msg m;
+	int fd;
+
+	if (ctl_recv(sock, &m, &fd, 0) != 1 || m.type != (uint32_t)type)
+		_exit(1);
+	return m.extra;
+}
+
 /*
  * Nothing that the host had open may be found by the inside, not even in PID 1: only
  * the control socket, the command's streams, and stderr for --debug.
@@ -81,7 +92,7 @@ static int enter(struct init *in, struct err *e)
 
 	/* If whoever started us dies, so does everything in here. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!a->spec->view->root) {
+	if (!a->root) {
 		r = ns_map_self(a->uid, a->gid);
 		if (r < 0)
 			return err_sys(e, r, "cannot map the user into the sandbox");
@@ -99,20 +110,6 @@ static int enter(struct init *in, struct err *e)
 	log_debug("in the first namespaces");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, errno, "cannot make the mounts private");
-	if (a->spec->control) {
-		r = control_open(&in->control, a->spec->control);
-		if (r < 0)
-			return err_sys(e, r, "cannot make the control socket");
-	}
-	if (build_view(a->spec->view, e) < 0)
-		return -1;
-	if (a->door >= 0) {
-		/* A view without it is one from which nobody asks. */
-		r = door_bind(FD_DOOR);
-		if (r < 0)
-			log_debug("no door: %s", strerror(-r));
-		close(FD_DOOR);
-	}
 	return 0;
 }
 
@@ -145,17 +142,6 @@ _Noreturn static void give_up(int sock, const char *what, int err)
 	_exit(1);
 }
 
-/* Returns what came with it. */
-static uint64_t await_go(int sock)
-{
-	struct ctl_msg m;
-	int fd;
-
-	if (ctl_recv(sock, &m, &fd, 0) != 1 || m.type != CTL_GO)
-		_exit(1);
-	return m.extra;
-}
-
 /* The transaction was recorded while we were being made: now its number is known. */
 static void name_txn(char *const *envp, uint64_t id)
 {
@@ -183,19 +169,21 @@ static void take_streams(const struct init *in, int sock)
 }
 
 /*
- * Every mount becomes locked by entering a mount namespace that belongs to a second user
- * namespace: what PID 1 built cannot be unmounted, remounted or moved in there.
+ * The mount namespace that PID 1 built belongs to the first user namespace: from a second
+ * one nothing in it can be unmounted, remounted or moved, and all of it is locked in every
+ * mount namespace that is made there. Root inside gets such a one at once, so that he can
+ * mount something of his own; everybody else would have to make one anyway.
  */
 static void lock_in(const struct init *in, int sock)
 {
 	struct rlimit core = { 1, 1 };
 	int r;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+	if (unshare(CLONE_NEWUSER | (in->a->root ? CLONE_NEWNS : 0)) < 0)
 		give_up(sock, "cannot enter the inner namespaces", errno);
-	if (in->a->spec->view->root) {
+	if (in->a->root) {
 		ctl_send_value(sock, CTL_GO, 0, 0);
-		await_go(sock);
+		await(sock, CTL_GO);
 	} else {
 		r = ns_map_self(in->a->uid, in->a->gid);
 		if (r < 0)
@@ -206,7 +194,7 @@ static void lock_in(const struct init *in, int sock)
 		give_up(sock, "cannot forbid cgroup namespaces inside", r);
 	/* A limit of 1, not 0, is what keeps the host's core dump handler out. */
 	setrlimit(RLIMIT_CORE, &core);
-	limits_apply(&in->a->spec->limits, in->a->spec->view->root);
+	limits_apply(&in->a->spec->limits, in->a->root);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		give_up(sock, "cannot give up privileges", errno);
 	r = landlock_scope();
@@ -260,16 +248,17 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	if (in->pty >= 0)
 		tcsetpgrp(in->pty, getpid());
 	lock_in(in, sock);
-	if (chdir(spec->cwd) < 0)
-		give_up(sock, "cannot enter the working directory", errno);
-	take_streams(in, sock);
 	listener = notify_install(in->a->gate >= 0);
 	if (listener < 0)
 		give_up(sock, "cannot install the system call filter", listener);
 	log_debug("in the second namespaces, filter installed");
 	ctl_send(sock, &m, listener, 0);
 	close(listener);
-	name_txn(spec->envp, await_go(sock));
+	name_txn(spec->envp, await(sock, CTL_GO));
+	/* Now at the latest the root is the sandbox's. */
+	if (chdir(in->a->site->cwd) < 0)
+		give_up(sock, "cannot enter the working directory", errno);
+	take_streams(in, sock);
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
 	err = execute(spec->argv);
@@ -281,12 +270,12 @@ _Noreturn static void command_main(const struct init *in, int sock)
 
 static void make_gate(struct init *in)
 {
-	const struct run_spec *spec = in->a->spec;
-	const struct gate_setup s = { .calls = spec->gate,
-				      .workspace = spec->view->workspace,
-				      .home = spec->view->home,
-				      .since = in->a->since,
-				      .root = spec->view->root,
+	const struct site *site = in->a->site;
+	const struct gate_setup s = { .calls = in->a->spec->gate,
+				      .workspace = site->view->workspace,
+				      .home = site->view->home,
+				      .since = site->since,
+				      .root = in->a->root,
 				      .listener = &in->notify.u,
 				      .sock = FD_GATE };
 
@@ -331,25 +320,77 @@ static int64_t elapsed_us(int64_t since_ns)
 	return ((int64_t)t.tv_sec * 1000000000 + t.tv_nsec - since_ns) / 1000;
 }
 
-static int start(struct init *in, struct err *e)
+/*
+ * Where nothing hinders it this comes before the sandbox is built: what the command's
+ * process has to do first it does meanwhile. A change of the root changes its root too.
+ */
+static bool forks_early(const struct init_args *a)
 {
-	AUTO_CLOSE int mine = -1, theirs = -1, root = -1;
-	struct ctl_msg m, go = { .type = CTL_GO };
+	return !a->pty && !a->root;
+}
+
+static int fork_command(struct init *in, struct err *e)
+{
 	int sock[2];
 
 	if (ctl_pair(sock) < 0)
 		return err_sys(e, errno, "cannot make a socket");
-	mine = sock[0];
-	theirs = sock[1];
 	in->child = fork();
 	if (in->child < 0)
 		return err_sys(e, errno, "cannot fork");
 	if (in->child == 0)
-		command_main(in, theirs);
-	close(TAKE_FD(theirs));
+		command_main(in, sock[1]);
+	close(sock[1]);
+	in->hand = sock[0];
 	/* In the child too, and again here: whoever comes first. */
 	setpgid(in->child, in->child);
-	if (shake_hands(in, mine, e) < 0)
+	return 0;
+}
+
+/* A view without it is one from which nobody asks. */
+static void open_door(const struct init_args *a)
+{
+	int r = a->door >= 0 ? door_bind(FD_DOOR) : 0;
+
+	if (r < 0)
+		log_debug("no door: %s", strerror(-r));
+	if (a->door >= 0)
+		close(FD_DOOR);
+}
+
+/* Builds what there is to be seen, and starts the command as far as it can be. */
+static int furnish(struct init *in, struct err *e)
+{
+	const struct site *site = in->a->site;
+	bool early = forks_early(in->a);
+	int r = 0, root;
+
+	if (early && fork_command(in, e) < 0)
+		return -1;
+	if (in->a->wait)
+		await(FD_CTL, CTL_PLAN);
+	if (*site->control)
+		r = control_open(&in->control, site->control);
+	if (r < 0)
+		return err_sys(e, r, "cannot make the control socket");
+	root = build_view(site->view, e);
+	if (root < 0 || (early && shake_hands(in, in->hand, e) < 0) ||
+	    build_enter(root, e) < 0)
+		return -1;
+	open_door(in->a);
+	if (early)
+		return 0;
+	if (in->a->pty && open_pty(in, e) < 0)
+		return -1;
+	return fork_command(in, e) < 0 ? -1 : shake_hands(in, in->hand, e);
+}
+
+static int start(struct init *in, struct err *e)
+{
+	AUTO_CLOSE int root = -1;
+	struct ctl_msg m, go = { .type = CTL_GO };
+
+	if (furnish(in, e) < 0)
 		return -1;
 	prctl(PR_SET_DUMPABLE, 0);
 	/* Our caller has something to do first, and so had we: whoever is later is waited for. */
@@ -358,19 +399,22 @@ static int start(struct init *in, struct err *e)
 	if (in->a->watched)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	ctl_send(FD_CTL, &m, root, 0);
-	go.extra = await_go(FD_CTL);
-	ctl_send(mine, &go, -1, 0);
-	in->hand = TAKE_FD(mine);
+	go.extra = await(FD_CTL, CTL_GO);
+	ctl_send(in->hand, &go, -1, 0);
 	return 0;
 }
 
-/* End of file: the exec closed it. A message: the exec failed. */
+/* End of file: the exec closed it. A message: there was none, or it failed. */
 static void hear_command(struct init *in)
 {
 	struct ctl_msg m;
 	int fd;
+	bool failed = ctl_recv(in->hand, &m, &fd, 0) == 1 &&
+		      (m.type == CTL_EXEC_FAILED || m.type == CTL_ERROR);
 
-	if (ctl_recv(in->hand, &m, &fd, 0) == 1 && m.type == CTL_EXEC_FAILED)
+	if (in->notify.gate)
+		gate_begun(in->notify.gate, !failed);
+	if (failed)
 		ctl_send(FD_CTL, &m, -1, 0);
 	close(TAKE_FD(in->hand));
 }
@@ -381,6 +425,16 @@ static void signal_command(const struct init *in, int sig)
 		kill(in->child, sig);
 }
 
+/*
+ * The end of PID 1 is the end of all, but the kernel closes our descriptors first: a call that
+ * is held by the listener would go on with an error, for a moment.
+ */
+_Noreturn static void end_with_all(int status)
+{
+	kill(-1, SIGKILL);
+	_exit(status);
+}
+
 static void command_from_above(struct init *in)
 {
 	struct ctl_msg m;
@@ -388,7 +442,7 @@ static void command_from_above(struct init *in)
 	int r = ctl_recv(FD_CTL, &m, &fd, MSG_DONTWAIT);
 
 	if (r == 0)
-		_exit(1); /* nobody is there any more */
+		end_with_all(1); /* nobody is there any more */
 	if (r != 1)
 		return;
 	cleanup_close(&fd);
@@ -425,7 +479,7 @@ static void reap(struct init *in)
 		m.value = status;
 		m.extra = in->notify.renames;
 		ctl_send(FD_CTL, &m, -1, 0);
-		_exit(0);
+		end_with_all(0);
 	}
 }
 
@@ -436,7 +490,7 @@ _Noreturn static void end_all(struct gate *g)
 
 	while (!gate_ready(g) && poll(&p, 1, -1) >= 0 && !(p.revents & POLLHUP))
 		gate_flush(g);
-	_exit(1);
+	end_with_all(1);
 }
 
 static void on_gate(struct gate *g, short revents)
@@ -444,7 +498,7 @@ static void on_gate(struct gate *g, short revents)
 	if (revents & POLLOUT)
 		gate_flush(g);
 	if (revents & ~POLLOUT && !gate_answered(g))
-		_exit(1); /* nobody is there to ask any more */
+		end_with_all(1); /* nobody is there to ask any more */
 }
 
 enum {
@@ -497,14 +551,15 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 		}
 		if (p[POLL_SIGNAL].revents && read(sigfd, &si, sizeof(si)) > 0)
 			reap(in);
+		/* It has ended before the command could ask for anything. */
+		if (p[POLL_HAND].revents && in->hand >= 0)
+			hear_command(in);
 		if (p[POLL_LISTENER].revents & POLLIN) {
 			if (notify_serve(&in->notify) < 0)
 				p[POLL_LISTENER].fd = -1;
 		} else if (p[POLL_LISTENER].revents) {
 			p[POLL_LISTENER].fd = -1; /* no filtered process is left */
 		}
-		if (p[POLL_HAND].revents && in->hand >= 0)
-			hear_command(in);
 		if (p[POLL_CTL].revents)
 			command_from_above(in);
 		if (p[POLL_GATE].revents)
@@ -542,7 +597,7 @@ _Noreturn void init_main(const struct init_args *a)
 		err_sys(&e, errno, "cannot watch for signals");
 		fail(&e);
 	}
-	if (enter(&in, &e) < 0 || (a->pty && open_pty(&in, &e) < 0) || start(&in, &e) < 0)
+	if (enter(&in, &e) < 0 || start(&in, &e) < 0)
 		fail(&e);
 	signal(SIGPIPE, SIG_IGN);
 	supervise(&in, sigfd);

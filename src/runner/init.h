@@ -2,6 +2,7 @@
 #ifndef STET_RUNNER_INIT_H
 #define STET_RUNNER_INIT_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +17,19 @@
  * mount namespaces, supervises. It runs our code only, keeps its capabilities over the
  * first pair, and cannot be looked into from the second.
  */
+/* Where the command is to run. In memory that is shared with our caller, if that is to
+ * fill it in while we begin. */
+struct site {
+	const struct view *view;
+	char cwd[PATH_MAX], control[PATH_MAX]; /* control: may be empty */
+	struct timespec since; /* what is changed after it is the transaction's */
+};
+
 struct init_args {
 	const struct run_spec *spec;
+	const struct site *site;
+	bool wait;    /* for CTL_PLAN, with which the site is complete */
+	bool root;    /* as in struct view */
 	int ctl;      /* control socket, inner end */
 	int gate;     /* the gate's socket, inner end; -1: execs are not held */
 	int door;     /* what the inside may knock at (door.h); -1: nothing */
@@ -27,9 +39,8 @@ struct init_args {
 	const struct relay *relay;
 	uid_t uid; /* ours: a new user namespace knows no ids until they are mapped */
 	gid_t gid;
-	sigset_t mask;	       /* the command's signal mask */
-	int64_t started_ns;    /* CLOCK_MONOTONIC, for CTL_STARTED */
-	struct timespec since; /* what is changed after it is the transaction's */
+	sigset_t mask;	    /* the command's signal mask */
+	int64_t started_ns; /* CLOCK_MONOTONIC, for CTL_STARTED */
 };
 
 _Noreturn void init_main(const struct init_args *a);

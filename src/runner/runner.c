@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -56,7 +57,8 @@ static struct timespec coarse_now(void)
 
 /* What one run of runner_run() holds. */
 struct run {
-	const struct run_spec *spec;
+	struct run_spec spec;
+	struct site *site; /* SITE_SIZE bytes, shared with PID 1 */
 	struct relay *relay;
 	struct cgroup cgroup;
 	struct watch_dirs dirs;
@@ -81,15 +83,48 @@ static pid_t fork_init(struct run *run, unsigned long flags)
 	return ns_fork(flags, &run->pidfd);
 }
 
+/* For a view with so many mounts that the kernel would not bear them; what is not written
+ * to costs nothing. */
+enum { SITE_SIZE = 64 << 20 };
+
+static int open_site(struct run *run, struct err *e)
+{
+	void *mem = mmap(NULL, SITE_SIZE, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (mem == MAP_FAILED)
+		return err_sys(e, errno, "no memory for the plan of the sandbox");
+	run->site = mem;
+	return 0;
+}
+
+/* PID 1 may be there already: then it sees only what is in there. */
+static int fill_site(struct run *run, struct err *e)
+{
+	const struct run_spec *s = &run->spec;
+	const char *control = s->control ? s->control : "";
+	struct site *site = run->site;
+
+	if (strlen(s->cwd) >= sizeof(site->cwd) ||
+	    strlen(control) >= sizeof(site->control))
+		return err_sys(e, ENAMETOOLONG, "%s", s->cwd);
+	memcpy(site->cwd, s->cwd, strlen(s->cwd) + 1);
+	memcpy(site->control, control, strlen(control) + 1);
+	site->since = s->since.tv_sec ? s->since : coarse_now();
+	site->view = view_copy(s->view, site + 1, SITE_SIZE - sizeof(*site));
+	return site->view ? 0 : err_set(e, ERR_SYSTEM, "there are too many mounts");
+}
+
 static int start(struct run *run, struct err *e)
 {
 	unsigned long flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-	struct init_args a = { .spec = run->spec,
+	struct init_args a = { .spec = &run->spec,
+			       .site = run->site,
+			       .wait = run->spec.plan,
+			       .root = geteuid() == 0,
 			       .ctl = run->ctl[1],
 			       .gate = run->gate[1],
 			       .door = run->door.listen,
-			       .since = run->spec->since.tv_sec ? run->spec->since
-								: coarse_now(),
 			       .pty = relay_wants_pty(run->relay),
 			       .watched = run->watch,
 			       .relay = run->relay,
@@ -97,7 +132,7 @@ static int start(struct run *run, struct err *e)
 			       .gid = getegid(),
 			       .started_ns = run->began };
 
-	if (!run->spec->view->root)
+	if (!a.root)
 		flags |= CLONE_NEWUSER;
 	relay_child_fds(run->relay, a.stdio);
 	sigprocmask(SIG_SETMASK, NULL, &a.mask);
@@ -114,6 +149,31 @@ static int start(struct run *run, struct err *e)
 	return 0;
 }
 
+/* Everything the transaction's layers hold, wherever it is seen. */
+static void list_dirs(const struct view *v, struct watch_dirs *dirs)
+{
+	dirs->v = xcalloc(v->nlayers + 1, sizeof(*dirs->v));
+	for (size_t i = 0; i < v->nlayers; i++)
+		dirs->v[dirs->n++] = xasprintf("%s%s", v->layers[i].dir,
+					       v->layers[i].kind == LAYER_OVERLAY ? "/up"
+										  : "");
+}
+
+/* What is to be done before the sandbox can be built, beside the making of its namespaces. */
+static int make_plan(struct run *run, struct err *e)
+{
+	struct run_spec *s = &run->spec;
+
+	if (!s->plan)
+		return 0;
+	if (s->plan(s->plan_arg, s, e) < 0 || fill_site(run, e) < 0)
+		return -1;
+	list_dirs(s->view, &run->dirs);
+	/* If PID 1 is gone already, what it has said is waiting for us. */
+	ctl_send_value(run->ctl[0], CTL_PLAN, 0, 0);
+	return 0;
+}
+
 /* What is to be done before the command may start, beside the building of its sandbox. */
 static int let_go(const struct run_spec *spec, struct relay *relay, struct err *e)
 {
@@ -125,19 +185,9 @@ static int let_go(const struct run_spec *spec, struct relay *relay, struct err *
 	return 0;
 }
 
-/* Everything the transaction's layers hold, wherever it is seen. */
-static void list_dirs(const struct view *v, struct watch_dirs *dirs)
-{
-	dirs->v = xcalloc(v->nlayers + 1, sizeof(*dirs->v));
-	for (size_t i = 0; i < v->nlayers; i++)
-		dirs->v[dirs->n++] = xasprintf("%s%s", v->layers[i].dir,
-					       v->layers[i].kind == LAYER_OVERLAY ? "/up"
-										  : "");
-}
-
 static int open_run(struct run *run, struct err *e)
 {
-	const struct run_spec *spec = run->spec;
+	const struct run_spec *spec = &run->spec;
 	struct relay_wish w = { .want_tty = spec->want_tty,
 				.no_input = spec->no_input,
 				.out = spec->out,
@@ -145,7 +195,13 @@ static int open_run(struct run *run, struct err *e)
 				.grace_ms = spec->grace_ms };
 	int r;
 
-	list_dirs(spec->view, &run->dirs);
+	if (open_site(run, e) < 0)
+		return -1;
+	if (!spec->plan) {
+		if (fill_site(run, e) < 0)
+			return -1;
+		list_dirs(spec->view, &run->dirs);
+	}
 	run->watch = w.watch = watch_new(&spec->limits, &run->cgroup, &run->dirs);
 	if (relay_new(&w, &run->relay, e) < 0)
 		return -1;
@@ -172,8 +228,10 @@ static void forget_control(const struct run_spec *spec)
 static void close_run(struct run *run)
 {
 	door_close(&run->door);
-	forget_control(run->spec);
+	forget_control(&run->spec);
 	watch_free(run->watch);
+	if (run->site)
+		munmap(run->site, SITE_SIZE);
 	cgroup_remove(&run->cgroup);
 	for (size_t i = 0; i < run->dirs.n; i++)
 		free(run->dirs.v[i]);
@@ -189,7 +247,7 @@ static void close_run(struct run *run)
 static void last_look(const struct run *run, struct relay_end *end,
 		      const struct run_result *res)
 {
-	const struct run_limits *l = &run->spec->limits;
+	const struct run_limits *l = &run->spec.limits;
 	bool killed = WIFSIGNALED(end->wait_status) &&
 		      WTERMSIG(end->wait_status) == SIGXFSZ;
 
@@ -246,13 +304,13 @@ static int64_t cpu_us(const struct rusage *u)
 static void name_death(const struct run *run, struct relay_end *end)
 {
 	if (end->failed && end->started && !end->hit.what &&
-	    cgroup_hit(&run->cgroup, &run->spec->limits, &end->hit))
+	    cgroup_hit(&run->cgroup, &run->spec.limits, &end->hit))
 		end->failed = false;
 }
 
 int runner_run(const struct run_spec *spec, struct run_result *res, struct err *e)
 {
-	struct run run = { .spec = spec,
+	struct run run = { .spec = *spec,
 			   .cgroup = { .dir = -1 },
 			   .ctl = { -1, -1 },
 			   .gate = { -1, -1 },
@@ -269,7 +327,9 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	if (r >= 0)
 		r = start(&run, e);
 	if (r >= 0)
-		r = let_go(spec, run.relay, e);
+		r = make_plan(&run, e);
+	if (r >= 0)
+		r = let_go(&run.spec, run.relay, e);
 	if (r >= 0) {
 		relay_gate(run.relay, run.gate[0], spec->gate);
 		relay_door(run.relay, &run.door);

@@ -17,10 +17,19 @@
  * no process, no mount.
  */
 struct run_spec {
+	/* Where the command runs: all known, or filled in by @plan. */
 	const struct view *view;
+	const char *cwd;
+	const char *control;   /* directory for the control socket (live.h); NULL: none */
+	struct timespec since; /* beginning of the transaction; 0: now */
+	/*
+	 * Called in our own process while the namespaces are being made beside it. The
+	 * sandbox is built when it has returned 0. NULL: nothing to wait for.
+	 */
+	int (*plan)(void *arg, struct run_spec *spec, struct err *e);
+	void *plan_arg;
 	char *const *argv; /* looked up in the child's PATH, inside */
 	char *const *envp; /* complete environment of the command */
-	const char *cwd;
 	struct run_limits limits;
 	int64_t grace_ms; /* after the time limit, for the command to end by itself; 0: 2 s */
 	bool no_input;	/* the command finds an empty standard input */
@@ -35,9 +44,6 @@ struct run_spec {
 	void *ready_arg;
 	/* Judges every exec, and is told of it; NULL: execs are not looked at. */
 	const struct gate_calls *gate;
-	struct timespec since; /* beginning of the transaction; 0: now */
-	int lock;	       /* descriptor that must not reach the inside; -1 if none */
-	const char *control;   /* directory for the control socket (live.h); NULL: none */
 	const struct door_calls *door; /* who answers the inside; NULL: nobody */
 };
 

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "sys/fs.h"
 
 static bool listed(const char *s, const char *const *list)
 {
@@ -53,8 +54,10 @@ static int own_dir(const char *path)
 	if (lstat(path, &st) < 0) {
 		if (errno != ENOENT)
 			return -errno;
-		if (mkdir(path, 0700) == 0)
+		if (mkdir(path, 0700) == 0) {
+			fs_spread(path);
 			return 0;
+		}
 		if (errno != EEXIST || lstat(path, &st) < 0)
 			return -errno;
 	}

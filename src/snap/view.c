@@ -281,3 +281,62 @@ void view_free(struct view *v)
 	free(v->stage);
 	*v = (struct view){ 0 };
 }
+
+struct room {
+	char *at, *end;
+	bool full;
+};
+
+static void *take(struct room *r, const void *from, size_t n)
+{
+	size_t whole = (n + 15) & ~(size_t)15;
+	char *p = r->at;
+
+	if (r->full || whole > (size_t)(r->end - p)) {
+		r->full = true;
+		return NULL;
+	}
+	r->at += whole;
+	return n ? memcpy(p, from, n) : p;
+}
+
+static char *take_string(struct room *r, const char *s)
+{
+	return s ? take(r, s, strlen(s) + 1) : NULL;
+}
+
+static char **take_strings(struct room *r, char *const *v, size_t n)
+{
+	char **copy = take(r, v, n * sizeof(*v));
+
+	for (size_t i = 0; copy && i < n; i++)
+		copy[i] = take_string(r, v[i]);
+	return copy;
+}
+
+const struct view *view_copy(const struct view *v, void *mem, size_t size)
+{
+	struct room r = { mem, (char *)mem + size, false };
+	struct view *c = take(&r, v, sizeof(*v));
+
+	if (!c)
+		return NULL;
+	c->workspace = take_string(&r, v->workspace);
+	c->home = take_string(&r, v->home);
+	c->cwd = take_string(&r, v->cwd);
+	c->stage = take_string(&r, v->stage);
+	c->hidden = take_strings(&r, v->hidden, v->nhidden);
+	c->through = take_strings(&r, v->through, v->nthrough);
+	c->steps = take(&r, v->steps, v->nsteps * sizeof(*v->steps));
+	for (size_t i = 0; c->steps && i < v->nsteps; i++) {
+		c->steps[i].target = take_string(&r, v->steps[i].target);
+		c->steps[i].source = take_string(&r, v->steps[i].source);
+	}
+	c->layers = take(&r, v->layers, v->nlayers * sizeof(*v->layers));
+	for (size_t i = 0; c->layers && i < v->nlayers; i++) {
+		c->layers[i].host = take_string(&r, v->layers[i].host);
+		c->layers[i].store = take_string(&r, v->layers[i].store);
+		c->layers[i].dir = take_string(&r, v->layers[i].dir);
+	}
+	return r.full ? NULL : c;
+}

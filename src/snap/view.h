@@ -81,6 +81,12 @@ struct view_request {
 int view_make(const struct view_request *rq, struct view *v, struct err *e);
 void view_free(struct view *v);
 
+/*
+ * A copy of the whole, strings and all, in the @size bytes at @mem: what a process that shares
+ * this memory can read. NULL if there is not room enough. Not to be freed.
+ */
+const struct view *view_copy(const struct view *v, void *mem, size_t size);
+
 /* One line per step, for --debug. */
 struct buf;
 void step_describe(const struct step *s, struct buf *out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sys/probe.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -455,18 +454,4 @@ int probe_landlock(void)
 			   LANDLOCK_CREATE_RULESET_VERSION);
 
 	return abi < 0 ? -errno : (int)abi;
-}
-
-static int do_library(void *arg)
-{
-	/* In a child, since a library's constructors are not undone by dlclose(). */
-	return dlopen(arg, RTLD_LAZY | RTLD_LOCAL) ? 0 : -ENOENT;
-}
-
-int probe_library(const char *soname)
-{
-	char copy[128];
-
-	snprintf(copy, sizeof(copy), "%s", soname);
-	return probe_in_child(do_library, copy);
 }

@@ -51,13 +51,9 @@ int probe_notify_killable(void);
 int probe_notify_addfd(void);
 int probe_notify_sync_wake(void);
 int probe_trace(void); /* PTRACE_SEIZE of a child */
-int probe_trace(void); /* PTRACE_SEIZE of a child */
 
 /* ABI version (1 or more), -ENOSYS or -EOPNOTSUPP. */
 int probe_landlock(void);
-
-/* 0 if the dynamic linker finds it, else -ENOENT. */
-int probe_library(const char *soname);
 
 /* What the filesystem under a directory can do; each field 0 or -errno. */
 struct probe_fs {

@@ -13,7 +13,20 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "sys/fs.h"
 #include "txn/parts.h"
+
+/* By the local table alone: a statically linked program has no other at hand. */
+static struct passwd *find_user(uid_t uid)
+{
+	AUTO_FCLOSE FILE *f = fopen("/etc/passwd", "re");
+	struct passwd *pw = NULL;
+
+	do
+		pw = f ? fgetpwent(f) : NULL;
+	while (pw && pw->pw_uid != uid);
+	return pw;
+}
 
 /* Where the state lives by the environment; NULL if nothing says so. */
 static char *wanted_dir(void)
@@ -27,7 +40,7 @@ static char *wanted_dir(void)
 	if (xdg && xdg[0] == '/')
 		return xasprintf("%s/stet", xdg);
 	if (!home || home[0] != '/') {
-		pw = getpwuid(geteuid());
+		pw = find_user(geteuid());
 		home = pw ? pw->pw_dir : NULL;
 	}
 	/* A home that is not there is not ours to make. */
@@ -143,7 +156,9 @@ int home_guard(const struct home *h, int how)
 	AUTO_FREE char *store = xasprintf("%s/tx", h->dir);
 	AUTO_CLOSE int fd = -1;
 
-	if (mkdir(store, 0700) < 0 && errno != EEXIST)
+	if (mkdir(store, 0700) == 0)
+		fs_spread(store);
+	else if (errno != EEXIST)
 		return -errno;
 	fd = open(store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)

@@ -108,7 +108,8 @@ def run(argv, env=None, identity=None, cwd=None, seconds=JOB_SECONDS):
 
 
 def build(report, kind, target):
-    status, text, seconds = run([f"{ROOT}/build-aux/build", kind, target], os.environ.copy())
+    status, text, seconds = run([f"{ROOT}/build-aux/build", kind, target], os.environ.copy(),
+                                seconds=PROGRAM_SECONDS)
     report.add("build", int(status == 0), int(status != 0), 0, seconds,
                "" if status == 0 else f"{kind}: {text}")
     return text.strip().splitlines()[-1] if status == 0 else None
@@ -132,7 +133,8 @@ def stage_all(report, stage, suites):
         dirs["faults"] = build(report, "faults", "tests")
         if dirs["faults"]:
             os.makedirs(f"{stage}/faults")
-            shutil.copy2(f"{dirs['faults']}/tests/torture/torture", f"{stage}/faults")
+            for program in ("tests/torture/torture", "stet-text"):
+                shutil.copy2(f"{dirs['faults']}/{program}", f"{stage}/faults")
         shutil.copytree(f"{ROOT}/src", f"{stage}/source/src")
     if glob.glob(f"{TESTS}/probe/*.c"):
         build_probe(report, stage)
@@ -144,7 +146,8 @@ def stage_all(report, stage, suites):
     for kind, d in dirs.items():
         if d and kind != "faults":
             os.makedirs(f"{stage}/{kind}")
-            shutil.copy2(f"{d}/stet", f"{stage}/{kind}/stet")
+            for program in ("stet", "stet-text"):
+                shutil.copy2(f"{d}/{program}", f"{stage}/{kind}")
     shutil.copytree(TESTS, f"{stage}/tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(f"{ROOT}/policy", f"{stage}/policy")
     os.makedirs(f"{stage}/build-aux")
@@ -168,7 +171,7 @@ def job_env(who, home, kind, stage):
     env.setdefault("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
     env.update(HOME=home, TMPDIR=home, USER=who.name, LOGNAME=who.name,
                PYTHONDONTWRITEBYTECODE="1", STET_BIN=f"{stage}/{kind}/stet",
-               STET_PROBE=f"{stage}/probe", STET_BUILD=kind, STET_SOURCE=stage,
+               STET_LIBEXEC=f"{stage}/{kind}", STET_PROBE=f"{stage}/probe", STET_BUILD=kind, STET_SOURCE=stage,
                STET_TEST_CACHE=cache())
     # Inside a PID namespace the leak checker cannot stop its threads; unit tests have it.
     env["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1:disable_coredump=0"
