@@ -81,8 +81,8 @@ struct watch_dirs {
 struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 			const struct watch_dirs *dirs);
 
-/* Whom it kills when a limit is passed: PID 1 of the sandbox, a child of the caller's. */
-void watch_victim(struct watch *w, pid_t pid);
+/* Whom it kills when a limit is passed: PID 1 of the sandbox. The descriptor stays the caller's. */
+void watch_victim(struct watch *w, int pidfd);
 
 /* Must it be there from the first moment? As root nothing else stops a fork bomb. */
 bool watch_urgent(const struct watch *w);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -96,8 +97,8 @@ struct watch {
 	const struct run_limits *l;
 	const struct cgroup *g;
 	const struct watch_dirs *dirs;
-	int sock;     /* to the watcher; -1: it does not run */
-	pid_t victim; /* PID 1; not reaped while we run, so the number is its own */
+	int sock;   /* to the watcher; -1: it does not run */
+	int victim; /* pidfd of PID 1; the caller's */
 	pid_t pid;
 };
 
@@ -109,7 +110,7 @@ struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 	if (!l->cpu_ms && !l->memory && !l->disk && !l->pids && !l->file)
 		return NULL;
 	w = xcalloc(1, sizeof(*w));
-	*w = (struct watch){ .l = l, .g = g, .dirs = dirs, .sock = -1 };
+	*w = (struct watch){ .l = l, .g = g, .dirs = dirs, .sock = -1, .victim = -1 };
 	return w;
 }
 
@@ -131,7 +132,7 @@ void watch_free(struct watch *w)
 struct looker {
 	const struct watch *w;
 	struct cgroup g;
-	int sock, shm;
+	int sock, shm, victim;
 	struct proc_scan *procs;
 	int64_t procs_at, disk_at; /* µs */
 	struct disk_use disk;
@@ -229,8 +230,8 @@ _Noreturn static void tell(const struct looker *k, const struct limit_hit *hit)
 {
 	/* In this order: that it is gone must not be seen before why. */
 	send(k->sock, hit, sizeof(*hit), MSG_NOSIGNAL);
-	if (hit->what && k->w->victim > 0)
-		kill(k->w->victim, SIGKILL);
+	if (hit->what && k->victim >= 0)
+		pidfd_send_signal(k->victim, SIGKILL, NULL, 0);
 	_exit(0);
 }
 
@@ -291,8 +292,10 @@ static void close_others(int *const keep[], int n)
 
 _Noreturn static void watch_main(const struct watch *w, int sock, int root)
 {
-	struct looker k = { .w = w, .g = *w->g, .sock = sock, .shm = -1 };
-	int *const keep[] = { &k.sock, &root, &k.g.dir };
+	struct looker k = {
+		.w = w, .g = *w->g, .sock = sock, .shm = -1, .victim = w->victim
+	};
+	int *const keep[] = { &k.sock, &root, &k.g.dir, &k.victim };
 	struct limit_hit hit;
 	struct rlimit files;
 	int64_t began;
@@ -352,10 +355,10 @@ int watch_start(struct watch *w, int root)
 	return 0;
 }
 
-void watch_victim(struct watch *w, pid_t pid)
+void watch_victim(struct watch *w, int pidfd)
 {
 	if (w)
-		w->victim = pid;
+		w->victim = pidfd;
 }
 
 bool watch_urgent(const struct watch *w)

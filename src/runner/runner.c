@@ -141,7 +141,7 @@ static int start(struct run *run, struct err *e)
 		return cannot_clone(run->pid, e);
 	if (run->pid == 0)
 		init_main(&a);
-	watch_victim(run->watch, run->pid);
+	watch_victim(run->watch, run->pidfd);
 	close(TAKE_FD(run->ctl[1]));
 	if (run->gate[1] >= 0)
 		close(TAKE_FD(run->gate[1]));
