@@ -120,7 +120,8 @@ static void add_live(struct proc_scan *s)
 {
 	size_t k = 0;
 
-	qsort(s->new, s->nnew, sizeof(*s->new), by_pid);
+	if (s->nnew) /* there may be no list yet, which qsort() must not be given */
+		qsort(s->new, s->nnew, sizeof(*s->new), by_pid);
 	for (size_t i = 0; i < s->nnew; i++) {
 		const struct seen *p = &s->new[i];
 		uint64_t before = 0;
