@@ -53,6 +53,7 @@ static const struct front {
 	{ &verb_policy_test, print_policy_test, NULL },
 	{ &verb_policy_explain, print_policy_explain, NULL },
 	{ &verb_allow, print_allow, NULL },
+	{ &verb_consent, print_consent, NULL },
 	{ &verb_version, print_version, NULL },
 	{ &verb_help, print_help, NULL },
 	{ &verb_completion, print_completion, NULL },

@@ -39,7 +39,7 @@ cli_print print_run, print_exec, print_explore, print_status, print_list, print_
 	print_forget, print_prune, print_check, print_recover, print_doctor,
 	print_version, print_help, print_completion, print_checkpoint, print_show,
 	print_restore, print_fork, print_policy_check, print_policy_show,
-	print_policy_test, print_policy_explain, print_allow;
+	print_policy_test, print_policy_explain, print_allow, print_consent;
 
 /* The checkpoints of a transaction, for stet log. */
 struct log_res;

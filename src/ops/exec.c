@@ -19,6 +19,8 @@ enum {
 
 #define AT(field) offsetof(struct exec_req, field)
 
+static const char *const askers[] = { "nobody", "socket", NULL };
+
 static const struct verb_opt opts[] = {
 	{ "check", 'c', OPT_LIST, "COMMAND",
 	  "commit only if this shell command succeeds afterwards; repeatable", AT(checks),
@@ -40,6 +42,9 @@ static const struct verb_opt opts[] = {
 	  AT(clean_env) },
 	{ "hide", 0, OPT_LIST, "PATH", "make it invisible inside; repeatable", AT(hide),
 	  NULL, ARG_PATH },
+	{ "ask", 0, OPT_CHOICE, "WHO",
+	  "who answers what a rule asks: nobody (default), socket (stet consent)",
+	  AT(ask), askers, ARG_CHOICE },
 	{ "policy", 0, OPT_STRING, "FILE",
 	  "judge by FILE and the built-in policy, not by the ones that lie around",
 	  AT(policy), NULL, ARG_PATH },
@@ -276,6 +281,7 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.hide = rq->hide,
 		.atomic = !rq->keep_on_failure,
 		.headless = true,
+		.ask_socket = rq->ask == 2,
 		.policy = rq->policy,
 		.no_policy = rq->no_policy,
 	};

@@ -8,6 +8,7 @@
 
 struct exec_req {
 	struct verb_common common;
+	int ask; /* 1 nobody, 2 socket */
 	const char *policy;
 	bool no_policy;
 	const char *workspace;

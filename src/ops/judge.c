@@ -10,10 +10,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "ops/asking.h"
 #include "txn/checkpoint.h"
 
 /* Calls that follow one another as quickly as this are one to us. */
 enum { CALL_MS = 250, COMMAND_MAX = 4096 };
+/* A question that was answered with no is not put again so soon. */
+enum { AGAIN_MS = 3000 };
 
 static int64_t now_ms(void)
 {
@@ -113,14 +116,25 @@ static bool ask(void *arg, const struct exec_facts *f, const struct verdict *v,
 {
 	struct judge *j = arg;
 	const struct consent_question q = { f, v, j->rec->id, until };
+	AUTO_FREE char *command = command_of(f);
 	enum consent answer;
 
 	if (agreed(j, v->rule))
 		return true;
-	answer = j->ctx->consent(j->ctx->consent_arg, &q);
+	/* A shell tries the next directory of PATH: the same command once more. */
+	if (j->refused && strcmp(j->refused, command) == 0 &&
+	    now_ms() - j->refused_at < AGAIN_MS)
+		return false;
+	answer = j->by_socket ? asking_wait(j->rec->dir, &q)
+			      : j->ctx->consent(j->ctx->consent_arg, &q);
 	if (answer == CONSENT_ALWAYS && v->rule)
 		strv_push(&j->always, xstrdup(v->rule));
-	return answer != CONSENT_NO;
+	if (answer != CONSENT_NO)
+		return true;
+	free(j->refused);
+	j->refused = TAKE_PTR(command);
+	j->refused_at = now_ms();
+	return false;
 }
 
 enum { SEEN_MAX = 100 };
@@ -218,9 +232,17 @@ void judge_close(struct judge *j)
 {
 	strv_free(j->always);
 	j->always = NULL;
+	free(j->refused);
+	j->refused = NULL;
 	judged_free(j->seen, j->nseen);
 	j->seen = NULL;
 	j->nseen = 0;
+}
+
+void judge_by_socket(struct judge *j)
+{
+	j->by_socket = true;
+	j->calls.ask = ask;
 }
 
 void judge_headless(struct judge *j)

@@ -14,6 +14,9 @@ struct judge {
 	const struct policy *policy; /* NULL: nothing is judged */
 	struct gate_calls calls;
 	const struct txn_record *rec; /* in question */
+	bool by_socket;		      /* another program is asked: asking.h */
+	char *refused;		      /* the command that was last said no to, */
+	int64_t refused_at;	      /* and when, ms */
 	char **always;		      /* rules that a person has agreed to for good */
 	/* The first of those that were not simply allowed, and how many execs there were. */
 	struct judged *seen;
@@ -36,6 +39,9 @@ void judged_free(struct judged *v, size_t n);
 void judge_open(struct judge *j, struct op_ctx *ctx, const struct policy *p,
 		const struct txn_record *rec);
 void judge_close(struct judge *j);
+
+/* From here on another program is asked. */
+void judge_by_socket(struct judge *j);
 
 /* From here on nobody is asked: what asks is denied. */
 void judge_headless(struct judge *j);

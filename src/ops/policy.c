@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "ops/json.h"
@@ -20,6 +21,14 @@ static int load_here(struct op_ctx *ctx, struct op_policy *p, const char **cwd,
 	return 0;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static int op_policy_check(struct op_ctx *ctx, const void *req, void *result,
 			   struct err *e)
 {
@@ -27,11 +36,13 @@ static int op_policy_check(struct op_ctx *ctx, const void *req, void *result,
 	struct policy_check_res *res = result;
 	const char *home = op_ctx_env(ctx, "HOME"), *cwd;
 	struct text_facts f;
+	int64_t began;
 	int r = 0;
 
 	if (load_here(ctx, &res->policy, &cwd, e) < 0)
 		return -1;
 	f = (struct text_facts){ cwd, cwd, home };
+	began = now_ns();
 	if (rq->argv[1]) {
 		/* As an exec it would be known what the program is; here it has a name. */
 		struct exec_facts x = {
@@ -48,6 +59,7 @@ static int op_policy_check(struct op_ctx *ctx, const void *req, void *result,
 		r = policy_judge_text(res->policy.p, res->text, strlen(res->text), &f,
 				      &res->verdict, e);
 	}
+	res->judge_ns = now_ns() - began;
 	if (r < 0) {
 		free(res->text);
 		op_policy_free(&res->policy);
@@ -60,6 +72,8 @@ static json_t *check_json(const void *result)
 	const struct policy_check_res *res = result;
 	const struct verdict *v = &res->verdict;
 	json_t *o = json_result();
+
+	json_object_set_new(o, "judge_us", json_real((double)(res->judge_ns / 10) / 100));
 
 	json_set_str(o, "verdict", verdict_name(v->kind));
 	json_set_str(o, "rule", v->rule);

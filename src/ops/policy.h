@@ -13,7 +13,8 @@ struct policy_check_req {
 struct policy_check_res {
 	struct op_policy policy;
 	struct verdict verdict;
-	char *text; /* NULL: it was a command */
+	char *text;	  /* NULL: it was a command */
+	int64_t judge_ns; /* how long it took to judge, once all was loaded */
 };
 
 struct policy_show_req {

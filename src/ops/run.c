@@ -15,6 +15,7 @@
 #include "txn/checkpoint.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };
+static const char *const askers[] = { "terminal", "socket", "nobody", NULL };
 static const char *const points[] = { "every-call", "risky", "none", NULL };
 static const char *const tmps[] = { "private", "host", NULL };
 
@@ -53,6 +54,9 @@ static const struct verb_opt opts[] = {
 	  AT(write_through), NULL, ARG_PATH },
 	{ "hide", 0, OPT_LIST, "PATH", "make it invisible inside; repeatable", AT(hide),
 	  NULL, ARG_PATH },
+	{ "ask", 0, OPT_CHOICE, "WHO",
+	  "who answers what a rule asks: terminal (default), socket (stet consent), nobody",
+	  AT(ask), askers, ARG_CHOICE },
 	{ "policy", 0, OPT_STRING, "FILE",
 	  "judge by FILE and the built-in policy, not by the ones that lie around",
 	  AT(policy), NULL, ARG_PATH },
@@ -329,6 +333,8 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.read_only = rq->read_only,
 		.write_through = rq->write_through,
 		.hide = rq->hide,
+		.ask_socket = rq->ask == 2,
+		.headless = rq->ask == 3,
 		.policy = rq->policy,
 		.no_policy = rq->no_policy,
 	};

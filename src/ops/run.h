@@ -19,6 +19,7 @@ enum run_action {
 struct run_req {
 	struct verb_common common;
 	const char *policy;
+	int ask; /* 1 terminal, 2 socket, 3 nobody */
 	bool no_policy;
 	const char *workspace, *name;
 	int on_success, on_failure; /* enum run_action */

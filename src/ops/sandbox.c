@@ -232,6 +232,8 @@ static void start_judge(struct sandbox *s, const struct sandbox_ask *ask)
 	s->door.every_ms = ask->every_ms;
 	if (ask->headless)
 		judge_headless(&s->judge);
+	if (ask->ask_socket)
+		judge_by_socket(&s->judge);
 }
 
 static int prepare(struct sandbox *s, const struct sandbox_ask *ask,

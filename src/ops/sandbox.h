@@ -45,6 +45,7 @@ struct sandbox_ask {
 	char *const *argv;     /* what is recorded as the transaction's command */
 	bool host_tmp;
 	bool atomic;	    /* see struct txn_record */
+	bool ask_socket;    /* another program is asked: stet consent */
 	bool headless;	    /* nobody is asked anything */
 	int points;	    /* enum judge_points and 1; 0: the default */
 	int64_t every_ms;   /* a checkpoint after each such time; 0: none */

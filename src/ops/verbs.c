@@ -34,6 +34,7 @@ const struct verb *const verbs[] = {
 	&verb_policy_test,
 	&verb_policy_explain,
 	&verb_allow,
+	&verb_consent,
 	&verb_version,
 	&verb_help,
 	&verb_completion,

@@ -12,7 +12,8 @@ import pytest
 VERBS = ["run", "exec", "status", "diff", "commit", "rollback", "undo", "redo",
          "checkpoint", "show", "restore", "fork", "log", "audit", "list", "explore",
          "forget", "prune", "check", "recover", "doctor",
-         "policy check", "policy show", "policy test", "policy explain", "allow", "version", "help", "completion"]
+         "policy check", "policy show", "policy test", "policy explain", "allow", "consent",
+         "version", "help", "completion"]
 
 # (words, exit status, the whole message)
 BAD = [
