@@ -118,7 +118,7 @@ class Check:
     name, title = "policy-check", "a verdict on a shell text, 1,000 rules more"
 
     def goals(self):
-        return [Bar("judged in less than 0.3 ms", "judging", None, SLOWER, 0.3),
+        return [Bar("one command judged in less than 0.3 ms", "judging", None, SLOWER, 0.3),
                 Bar("against a hook in Python", "python hook", "stet policy check", FASTER, 1.0)]
 
     def run(self, b):
@@ -138,10 +138,12 @@ class Check:
         ways = {"stet policy check": check,
                 "python hook": ["sh", "-c", f"echo '{ask}' | /usr/bin/python3 {hook}"]}
         rounds(ways, b.reps(30), s, lambda w: b.time(ways[w], tree), b.order)
+        # In a process that has just begun: nothing is in its caches yet.
         os.rename(rules + ".off", rules)
         try:
+            one = [*check[:-1], "git commit -m message"]
             for _ in range(b.reps(30)):
-                s.add("judging", json.loads(b.do(check, tree))["judge_us"] * 1000)
+                s.add("judging", json.loads(b.do(one, tree))["judge_us"] * 1000)
         finally:
             os.unlink(rules)
         return s
