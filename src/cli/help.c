@@ -26,6 +26,9 @@ static const struct item environment[] = {
 	  "~/.local/state/stet" },
 	{ "STET_PAGER",
 	  "the pager of stet diff, before GIT_PAGER and PAGER; empty for none" },
+	{ "STET_LIBEXEC",
+	  "where stet-text is, which compares texts; otherwise beside stet, or in "
+	  "../libexec/stet" },
 	{ "NO_COLOR",
 	  "if not empty, no colour; CLICOLOR_FORCE asks for it, also in pipes" },
 	{ "STET_TXN", "set inside a transaction to its number" },
