@@ -1,16 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/housekeep.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "runner/detach.h"
 #include "txn/budget.h"
 #include "txn/commit.h"
 
 enum { FEW = 500 };
+
+/* Bytes of a file of no content, for locks: who tidies up, and who will do so next. */
+enum { NOW, NEXT };
+
+static bool set_lock(int fd, int which, short type, bool wait)
+{
+	struct flock l = { .l_type = type, .l_start = which, .l_len = 1 };
+	int r;
+
+	do
+		r = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &l);
+	while (r < 0 && errno == EINTR);
+	return r == 0;
+}
+
+static bool claim(int fd, int which)
+{
+	return set_lock(fd, which, F_WRLCK, false);
+}
+
+static int open_claims(const char *dir)
+{
+	AUTO_FREE char *path = xasprintf("%s/tidying", dir);
+
+	return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* One at a time. What comes while one waits for its turn is left to that one. */
+static bool my_turn(int fd)
+{
+	if (claim(fd, NOW))
+		return true;
+	return claim(fd, NEXT) && set_lock(fd, NOW, F_WRLCK, true) &&
+	       set_lock(fd, NEXT, F_UNLCK, false);
+}
+
+static bool is_being_done(const char *dir)
+{
+	AUTO_CLOSE int fd = open_claims(dir);
+
+	return fd >= 0 && !claim(fd, NOW);
+}
 
 void housekeep(struct home *h, struct txn *t, uint64_t changes)
 {
@@ -19,7 +66,7 @@ void housekeep(struct home *h, struct txn *t, uint64_t changes)
 	char *argv[] = { name, option, h->dir, id, lock, noted, NULL };
 	struct err e;
 
-	if (!t && !journal_checkpoint_due(h->journal))
+	if (!t && (!journal_checkpoint_due(h->journal) || is_being_done(h->dir)))
 		return;
 	if (t && changes <= FEW && txn_note_base(t, &e) == 0)
 		noted[0] = '1';
@@ -43,6 +90,7 @@ static void look_after(struct home *h, int64_t id, bool noted)
 
 int housekeep_main(int argc, char **argv)
 {
+	AUTO_CLOSE int claims = -1;
 	struct home h;
 	struct err e;
 	int lock;
@@ -58,9 +106,12 @@ int housekeep_main(int argc, char **argv)
 	lock = atoi(argv[4]);
 	if (lock > STDERR_FILENO)
 		close(lock);
-	txn_clear(&h);
-	txn_trim(&h, &e);
-	journal_checkpoint(h.journal, &e);
+	claims = open_claims(h.dir);
+	if (my_turn(claims)) {
+		txn_clear(&h);
+		txn_trim(&h, &e);
+		journal_checkpoint(h.journal, &e);
+	}
 	home_close(&h);
 	return 0;
 }
