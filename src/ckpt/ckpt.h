@@ -37,6 +37,8 @@ enum ck_flags {
 	CK_SUSPECT = 1 << 0,
 	/* It had the mark by which a directory hides all that lies below it on the host. */
 	CK_OPAQUE = 1 << 1,
+	/* Another filesystem or subvolume begins here; it was not entered. */
+	CK_EDGE = 1 << 2,
 };
 
 bool ck_is_whiteout(const struct ck_entry *e);
@@ -71,7 +73,9 @@ struct ck_layer {
 	const char *const *hidden, *const *never; /* absolute; NULL-ended or NULL */
 	bool lax;    /* owners that cannot be given are left */
 	bool merged; /* @up is a mounted overlay: its marks are its own business */
-	int live;    /* content without an object is read below this directory; or -1 */
+	/* Content without an object is read below these directories, or -1: of the state after
+	 * and, in ck_pair(), of the one before. Without @objects nothing has one. */
+	int live, past;
 };
 struct ck_layers {
 	struct ck_layer *v;
@@ -89,6 +93,9 @@ struct ck_scan {
 	const struct ck_layers *layers;
 	const struct ck_state *prev, *hint;
 	bool copy;
+	/* These are whole trees, and nothing shows through them. Objects only tell whether two
+	 * files of a tree and its snapshot are the same: nothing is read and nothing is copied. */
+	bool whole;
 	uint64_t copied, bytes;
 };
 int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e);

@@ -86,6 +86,8 @@ static int put(struct pair *p, const struct ck_diff *d, const struct ck_side *s,
 		return dir;
 	l.merged = true;
 	l.lax = true;
+	if (!after && l.past >= 0)
+		l.live = l.past;
 	if (s->seen == CK_ABSENT)
 		r = mknodat(dir, base, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
 			    ? -errno

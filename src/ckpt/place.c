@@ -51,7 +51,7 @@ int ck_copy_out(const struct ck_layer *l, const struct ck_entry *e, int out)
 
 	if (!e->id.size)
 		return 0;
-	if (!e->obj)
+	if (!e->obj || l->objects < 0)
 		return l->live >= 0 ? copy_present(l->live, e, out) : -ENODATA;
 	ck_object_name(e->obj, name);
 	in = openat(l->objects, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

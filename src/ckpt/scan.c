@@ -45,7 +45,8 @@ struct walk {
 	struct twin *twins; /* hash table of inodes with several names */
 	size_t ntwins, cap;
 	char *block;
-	bool forced; /* whatever its times say: look */
+	bool forced;  /* whatever its times say: look */
+	uint64_t dev; /* of the layer's root, if it is a whole tree */
 	struct err *e;
 };
 
@@ -211,6 +212,15 @@ static bool may_share(const struct ck_entry *prev, const struct ck_entry *en)
 	       (en->id.nlink == 1 || (prev->id.ino == en->id.ino && prev->id.nlink > 1));
 }
 
+/* The same for two files of a tree and its snapshot, and for the names of one, or another. */
+static uint64_t version_of(const struct ident *id)
+{
+	uint64_t x = id->ino * 0x9e3779b97f4a7c15ULL ^ (uint64_t)id->ctime;
+
+	x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
+	return (x ^ x >> 32) | 1;
+}
+
 /* Content of a file that is new or may have changed; @prev: what it was, or NULL. */
 static int keep_content(struct walk *w, int dir, const char *name,
 			const struct ck_entry *prev, const struct ck_entry *hint,
@@ -220,6 +230,10 @@ static int keep_content(struct walk *w, int dir, const char *name,
 	struct twin *twin = NULL;
 	int r = 0;
 
+	if (w->s->whole) {
+		en->obj = version_of(&en->id);
+		return 0;
+	}
 	if (en->id.nlink > 1) {
 		twin = twin_of(w, en->id.ino);
 		if (twin->ino) {
@@ -282,7 +296,7 @@ static int64_t stamp(const struct statx_timestamp *t)
 	return t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-static int look(int dir, const char *name, struct ck_entry *en)
+static int look(int dir, const char *name, struct ck_entry *en, uint64_t *dev)
 {
 	struct statx sx;
 
@@ -302,6 +316,7 @@ static int look(int dir, const char *name, struct ck_entry *en)
 				.mtime = stamp(&sx.stx_mtime),
 				.ctime = stamp(&sx.stx_ctime),
 			};
+			*dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
 			en->rdev = S_ISCHR(sx.stx_mode) || S_ISBLK(sx.stx_mode)
 					   ? makedev(sx.stx_rdev_major, sx.stx_rdev_minor)
 					   : 0;
@@ -359,7 +374,8 @@ static int fill_in(struct walk *w, int dir, const char *name, const struct ck_en
 	buf_reset(&w->link);
 	if (S_ISREG(en->id.mode) || S_ISDIR(en->id.mode))
 		r = ck_pack(dir, name, &w->xattrs);
-	if (r == 0 && S_ISDIR(en->id.mode) && is_opaque(&w->xattrs))
+	if (r == 0 && S_ISDIR(en->id.mode) &&
+	    (is_opaque(&w->xattrs) || (w->s->whole && !*en->rel)))
 		en->flags |= CK_OPAQUE;
 	if (r == 0 && S_ISLNK(en->id.mode))
 		r = fs_readlink(dir, name, &w->link);
@@ -378,11 +394,20 @@ static int visit(struct walk *w, int dir, const char *name)
 	struct ck_entry *prev = in_state(w->s->prev, &w->cursor, w->layer, en.rel);
 	const struct ck_entry *hint = in_state(w->s->hint, &w->hinted, w->layer, en.rel);
 	int64_t now = coarse_now();
-	int r = look(dir, name, &en);
+	uint64_t dev = 0;
+	int r = look(dir, name, &en, &dev);
 
 	if (r == 0 && !w->forced && untouched(prev, &en)) {
 		ck_state_add(w->out, ck_ref(prev));
 		return S_ISDIR(en.id.mode);
+	}
+	if (r == 0 && w->s->whole && !*en.rel)
+		w->dev = dev;
+	if (r == 0 && w->s->whole && dev != w->dev) {
+		en.flags = CK_EDGE;
+		en.link = en.xattrs = "";
+		ck_state_add(w->out, ck_entry_new(&en));
+		return 0;
 	}
 	if (r == 0)
 		r = fill_in(w, dir, name, prev, hint, now, &en);

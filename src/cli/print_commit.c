@@ -139,6 +139,8 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 			buf_adds(&b, "deserve a look first:\n");
 			show_notes(&b, c, res->rec.workspace, &res->done.risks);
 		}
+	} else if (res->kept) {
+		buf_adds(&b, "kept: it worked in place, and its snapshot is gone\n");
 	} else if (!res->done.op) {
 		buf_addf(&b,
 			 "has nothing to commit and stays pending; throw it away: stet "

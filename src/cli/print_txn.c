@@ -13,6 +13,7 @@
 #include "ops/prune.h"
 #include "ops/rollback.h"
 #include "ops/status.h"
+#include "txn/inplace.h"
 
 static int64_t seconds_since(int64_t ns)
 {
@@ -347,7 +348,10 @@ int print_rollback(struct cli *c, const void *req, const void *result, struct er
 		show_totals(&b, &res->totals);
 		buf_addc(&b, '\n');
 	} else {
-		buf_addf(&b, "rolled back; take it back: stet undo t%lld\n",
+		buf_addf(&b, "rolled back; %s stet %s t%lld\n",
+			 txn_in_place(&res->rec) ? "look at what it was:"
+						 : "take it back:",
+			 txn_in_place(&res->rec) ? "diff" : "undo",
 			 (long long)res->rec.id);
 	}
 	show_flush(c, &b);

@@ -9,6 +9,7 @@
 #include "ops/paths.h"
 #include "ops/point.h"
 #include "ops/policy_files.h"
+#include "txn/inplace.h"
 
 #define AT(field) offsetof(struct commit_req, field)
 
@@ -169,6 +170,11 @@ int op_commit(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 			r = choose(ctx, rq, words, &t.rec, &c, e);
 		if (r == 0)
 			r = commit(ctx, h, &t, rq, &c, res, e);
+		if (r == 0 && !rq->dry_run && !words && !res->done.op) {
+			r = inplace_keep(h, &t, e);
+			res->kept = r > 0;
+			r = r < 0 ? -1 : 0;
+		}
 		res->rec = t.rec;
 		memset(&t.rec, 0, sizeof(t.rec));
 		txn_close(&t);
@@ -195,6 +201,8 @@ static json_t *commit_json(const void *result)
 	json_object_set_new(o, "op",
 			    res->done.op ? json_integer(res->done.op) : json_null());
 	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
+	if (res->kept)
+		json_object_set_new(o, "kept", json_true());
 	json_object_set_new(o, "changes", json_totals(&done));
 	json_object_set_new(o, "merged", json_integer((json_int_t)res->done.merged));
 	json_object_set_new(o, "left", json_boolean(res->done.left));

@@ -16,6 +16,7 @@ struct commit_req {
 
 struct commit_res {
 	struct txn_record rec;
+	bool kept; /* worked in place: it is the host's already, and nothing else was to do */
 	struct commit_result done;
 	bool dry_run;
 	struct change_totals left; /* pending still, if done.left */

@@ -44,9 +44,8 @@ void diff_free(void *result)
 		checks_pair_free(&res->pair);
 		checks_close(res->checks);
 		txn_close(&res->txn);
-	} else {
-		free(res->layers);
 	}
+	txn_sides_close(&res->sides);
 	txn_record_free(&res->rec);
 }
 
@@ -261,7 +260,10 @@ static int collect(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
 		return -1;
 	res->rec = t->rec;
 	memset(&t->rec, 0, sizeof(t->rec));
-	res->layers = txn_layers(&res->rec, &res->nlayers);
+	if (txn_sides_open(&res->rec, &res->sides, e) < 0)
+		return -1;
+	res->layers = res->sides.v;
+	res->nlayers = res->sides.n;
 	met = xcalloc(strv_len(res->paths) + 1, sizeof(*met));
 	if (find(res, rq, met, e) < 0)
 		return -1;

@@ -5,7 +5,7 @@
 #include "change/patch.h"
 #include "ops/changes.h"
 #include "ops/verb.h"
-#include "txn/checkpoint.h"
+#include "txn/inplace.h"
 #include "txn/known.h"
 
 struct diff_req {
@@ -17,7 +17,8 @@ struct diff_req {
 
 struct diff_res {
 	struct txn_record rec;
-	struct change_layer *layers;
+	struct txn_sides sides;
+	struct change_layer *layers; /* of sides, or of the pair below */
 	size_t nlayers;
 	struct changes changes;
 	char **paths; /* only what lies at or below them; NULL: all */

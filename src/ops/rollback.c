@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "ops/json.h"
 #include "ops/point.h"
+#include "txn/inplace.h"
 
 #define AT(field) offsetof(struct rollback_req, field)
 
@@ -25,15 +26,18 @@ static const struct verb_arg args[] = {
 
 static int preview(const struct txn_record *rec, struct change_totals *t, struct err *e)
 {
-	AUTO_FREE struct change_layer *layers = NULL;
 	enum txn_look look = txn_look(rec);
-	size_t n;
+	struct txn_sides s;
+	int r;
 
 	if (look != TXN_PENDING && look != TXN_INTERRUPTED)
 		return err_set(e, ERR_STATE, "t%lld is %s: it cannot be rolled back",
 			       (long long)rec->id, txn_look_name(look));
-	layers = txn_layers(rec, &n);
-	return change_count(layers, n, t, e);
+	r = txn_sides_open(rec, &s, e);
+	if (r == 0)
+		r = change_count(s.v, s.n, t, e);
+	txn_sides_close(&s);
+	return r;
 }
 
 /* Back to a checkpoint: the transaction stays pending. */
@@ -78,7 +82,7 @@ int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e
 		r = go_to(h, &t, rq, res, e);
 	else
 		r = rq->dry_run ? preview(&t.rec, &res->totals, e)
-				: txn_rollback(h, &t, e);
+				: txn_give_up(h, &t, e);
 	if (r == 0) {
 		res->rec = t.rec;
 		memset(&t.rec, 0, sizeof(t.rec));

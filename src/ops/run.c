@@ -12,11 +12,12 @@
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/sandbox.h"
-#include "txn/checkpoint.h"
+#include "txn/inplace.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };
 static const char *const askers[] = { "terminal", "socket", "nobody", NULL };
 static const char *const points[] = { "every-call", "risky", "none", NULL };
+static const char *const backends[] = { "overlay", "btrfs", NULL };
 static const char *const tmps[] = { "private", "host", NULL };
 
 #define AT(field) offsetof(struct run_req, field)
@@ -47,6 +48,9 @@ static const struct verb_opt opts[] = {
 	{ "checkpoint", 0, OPT_STRING, "WHEN",
 	  "every-call (default), risky, none, or a time such as 30s", AT(checkpoint),
 	  points, ARG_CHOICE },
+	{ "backend", 0, OPT_CHOICE, "HOW",
+	  "overlay: capture everything (default); btrfs: work in place, with a snapshot",
+	  AT(backend), backends, ARG_CHOICE },
 	{ "read-only", 0, OPT_LIST, "PATH", "let nothing be written there; repeatable",
 	  AT(read_only), NULL, ARG_PATH },
 	{ "write-through", 0, OPT_LIST, "PATH",
@@ -156,14 +160,16 @@ static int sum_up(const struct txn_record *rec, size_t list, struct run_res *res
 		  struct err *e)
 {
 	struct tally t = { .res = res, .list = list };
-	AUTO_FREE struct change_layer *layers = NULL;
-	size_t n;
+	struct txn_sides s;
+	int r = txn_sides_open(rec, &s, e);
 
-	layers = txn_layers(rec, &n);
 	/* A large file that was merely touched may be counted here; status and diff read it. */
-	for (size_t i = 0; i < n; i++)
-		layers[i].rough = true;
-	return change_walk(layers, n, tally, &t, e);
+	for (size_t i = 0; i < s.n; i++)
+		s.v[i].rough = true;
+	if (r == 0)
+		r = change_walk(s.v, s.n, tally, &t, e);
+	txn_sides_close(&s);
+	return r;
 }
 
 /* Being refused is no failure of the run: the transaction is pending, and says why. */
@@ -181,7 +187,8 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		.progress_arg = ctx->progress_arg,
 	};
 
-	if (txn_commit(h, t, &w, &res->commit, &res->refusal) == 0)
+	if (txn_commit(h, t, &w, &res->commit, &res->refusal) == 0 &&
+	    inplace_keep(h, t, &res->refusal) >= 0)
 		res->fate = RUN_COMMITTED;
 	else if (!res->refusal.kind)
 		res->refusal.kind = ERR_SYSTEM;
@@ -222,7 +229,7 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 	if (action != RUN_ACTION_ROLLBACK)
 		return 0;
 	res->fate = RUN_ROLLED_BACK;
-	return txn_rollback(h, t, e);
+	return txn_give_up(h, t, e);
 }
 
 void run_res_free(struct run_res *r)
@@ -258,7 +265,7 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	else if (txn_end(h, t, res->run.status, run_reason_name(res->run.reason),
 			 &second) == 0 &&
 		 d->all_or_nothing)
-		txn_rollback(h, t, &second);
+		txn_give_up(h, t, &second);
 	if (r == 0)
 		housekeep(h, res->fate == RUN_PENDING ? t : NULL,
 			  res->totals.added + res->totals.modified + res->totals.deleted);
@@ -322,6 +329,20 @@ static int parse_points(const char *text, struct sandbox_ask *ask, struct err *e
 	return err_hint(e, "see: stet help run");
 }
 
+static int parse_backend(const struct run_req *rq, struct sandbox_ask *ask, struct err *e)
+{
+	ask->in_place = rq->backend == 2;
+	if (!ask->in_place)
+		return 0;
+	if (rq->checkpoint && strcmp(rq->checkpoint, "none") != 0) {
+		err_set(e, ERR_USAGE,
+			"--backend btrfs has a snapshot and no checkpoints");
+		return err_hint(e, "leave --checkpoint out");
+	}
+	ask->points = POINTS_NONE + 1;
+	return 0;
+}
+
 int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct run_req *rq = req;
@@ -342,7 +363,7 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	int r;
 
 	if ((rq->name && run_check_name(rq->name, e) < 0) ||
-	    parse_points(rq->checkpoint, &ask, e) < 0 ||
+	    parse_points(rq->checkpoint, &ask, e) < 0 || parse_backend(rq, &ask, e) < 0 ||
 	    sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &sb, e) < 0)
 		return -1;
 	r = run_execute(ctx, &sb, rq, result, e);
@@ -427,6 +448,12 @@ const struct verb verb_run = {
 		"asks for are made; with a time, these and one after each such time; with none, "
 		"none. See stet log. Inside, stet checkpoint, log, status, diff, show, restore and "
 		"rollback --to are about the transaction itself; it can decide nothing there.\n"
+		"\n"
+		"With --backend btrfs the workspace is not captured: COMMAND works on the real "
+		"tree, of which a snapshot is made first. It must be a btrfs subvolume of your own. "
+		"stet status and diff compare with the snapshot, stet rollback makes the tree what it "
+		"was; a commit only lets the snapshot go. What lies elsewhere is captured as always. "
+		"There are no checkpoints, and a rollback cannot be undone.\n"
 		"\n"
 		"A transaction in which nothing was changed is dropped, unless --on-success or "
 		"--on-failure says keep.\n"

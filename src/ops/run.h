@@ -27,6 +27,7 @@ struct run_req {
 	char **env;
 	bool clean_env, quiet, accept_risky;
 	int tmp;		/* 1 private, 2 host */
+	int backend;		/* 1 overlay, 2 btrfs */
 	const char *checkpoint; /* every-call, risky, none or a time; NULL: every-call */
 	char **read_only, **write_through, **hide;
 	char **argv;

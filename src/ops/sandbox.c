@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "ops/json.h"
 #include "runner/detach.h"
+#include "sys/mountinfo.h"
+#include "txn/inplace.h"
 
 void sandbox_wish_free(struct sandbox_wish *w)
 {
@@ -252,7 +254,8 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 	AUTO_FREE char *options = sandbox_wish_encode(w);
 
 	if (view_make(&vr, &s->v, e) < 0)
-		return -1;
+		return ask->in_place ? err_wrap(e, "--backend btrfs") : -1;
+	s->v.in_place = ask->in_place;
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) < 0) {
 		view_free(&s->v);
 		return -1;
@@ -276,13 +279,30 @@ static int load_policy(struct sandbox *s, const struct sandbox_ask *ask,
 			   : op_policy_load(s->ctx, workspace, &s->policy, e);
 }
 
+/* The workspace as it is, not a layer over it. */
+static int work_in_place(const struct home *h, const char *workspace,
+			 struct sandbox_wish *w, struct err *e)
+{
+	if (inplace_check(workspace, e) < 0)
+		return -1;
+	if (path_within(h->dir, workspace)) {
+		err_set(e, ERR_UNSUPPORTED,
+			"--backend btrfs: %s holds stet's own state (%s)", workspace,
+			h->dir);
+		return err_hint(e, "work in a subvolume below it");
+	}
+	strv_push(&w->write_through, xstrdup(workspace));
+	return 0;
+}
+
 int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
 		 struct err *e)
 {
 	*s = (struct sandbox){ .ctx = ctx, .t = { .lock = -1, .guard = -1 }, .ask = ask };
 	if (resolve_workspace(ctx, ask->workspace, &s->workspace, e) < 0 ||
 	    op_ctx_dir(ctx, &s->h, e) < 0 || load_policy(s, ask, s->workspace, e) < 0 ||
-	    make_wish(ctx, ask, &s->wish, e) < 0) {
+	    make_wish(ctx, ask, &s->wish, e) < 0 ||
+	    (ask->in_place && work_in_place(s->h, s->workspace, &s->wish, e) < 0)) {
 		sandbox_close(s);
 		return -1;
 	}

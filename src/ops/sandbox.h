@@ -51,6 +51,7 @@ struct sandbox_ask {
 	int64_t every_ms;   /* a checkpoint after each such time; 0: none */
 	const char *policy; /* a file in place of those that lie around, or NULL */
 	bool no_policy;	    /* nothing is judged */
+	bool in_place;	    /* the workspace itself is written to (txn/inplace.h) */
 	char *const *read_only, *const *write_through,
 					*const *hide; /* NULL-ended or NULL */
 };

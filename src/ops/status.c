@@ -140,7 +140,10 @@ static int source(const void *from, change_fn *fn, void *arg, struct err *e)
 static int look(struct home *h, struct status_res *res, struct err *e)
 {
 	res->h = h;
-	res->layers = txn_layers(&res->rec, &res->nlayers);
+	if (txn_sides_open(&res->rec, &res->sides, e) < 0)
+		return -1;
+	res->layers = res->sides.v;
+	res->nlayers = res->sides.n;
 	if (changes_find(&res->changes, source, res, take, res, e) < 0)
 		return -1;
 	if (res->rec.state != TXN_COMMITTED &&
@@ -156,7 +159,7 @@ static void status_free(void *result)
 
 	changes_free(&res->changes);
 	path_notes_free(&res->risks);
-	free(res->layers);
+	txn_sides_close(&res->sides);
 	txn_record_free(&res->rec);
 }
 

@@ -5,6 +5,7 @@
 #include "ops/changes.h"
 #include "ops/verb.h"
 #include "txn/commit.h"
+#include "txn/inplace.h"
 
 struct status_req {
 	struct verb_common common;
@@ -17,7 +18,8 @@ struct status_res {
 	bool none; /* bare, and there is no transaction here: nothing else is set */
 	bool all;
 	struct txn_record rec;
-	struct change_layer *layers;
+	struct txn_sides sides;
+	struct change_layer *layers; /* of sides */
 	size_t nlayers;
 	struct home *h; /* the caller's */
 	struct changes changes;

@@ -9,6 +9,7 @@
 #include "ops/json.h"
 #include "ops/paths.h"
 #include "sys/mountinfo.h"
+#include "txn/inplace.h"
 
 #define AT(field) offsetof(struct undo_req, field)
 
@@ -195,6 +196,12 @@ static int go(struct op_ctx *ctx, const struct undo_req *rq, bool redo,
 	r = op_ctx_home(ctx, &h, e);
 	if (r == 0)
 		r = find(ctx, h, rq, redo, &t, &op, &words, e);
+	if (r == 0 && txn_in_place(&t.rec) && t.rec.state == TXN_ROLLED_BACK) {
+		r = err_set(e, ERR_STATE,
+			    "t%lld worked in place: that cannot be taken back",
+			    (long long)t.rec.id);
+		err_hint(e, "stet diff t%lld shows what it was", (long long)t.rec.id);
+	}
 	if (r == 0)
 		r = choose(ctx, rq, words, &c, e);
 	if (r == 0)

@@ -198,6 +198,7 @@ static int open_layers(const struct control *c, const struct buf *names,
 					.merged = true,
 					.hidden = hidden,
 					.live = -1,
+					.past = -1,
 					.host = c->fds[2 * layers->n],
 					.objects = c->fds[2 * layers->n + 1] };
 		l->up = open(l->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -59,6 +59,7 @@ struct view {
 	size_t nhidden, nstores;
 	char **through; /* written-through paths */
 	size_t nthrough;
+	bool in_place; /* the workspace is one of them, and kept by a snapshot */
 };
 
 struct view_request {

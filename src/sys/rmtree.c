@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "sys/btrfs.h"
 #include "sys/fs.h"
 
 /* Levels whose descriptor and unread entries are kept; those above are reopened by "..". */
@@ -106,6 +107,13 @@ static void enter(struct walk *w, int dirfd, const char *name)
 	struct stat st;
 	int fd = open_dir(dirfd, name, &st);
 
+	/* A snapshot goes as a whole where that is allowed, and file by file elsewhere. */
+	if (fd >= 0 && st.st_ino == BTRFS_TOP && btrfs_is_subvolume(fd) &&
+	    btrfs_destroy(dirfd, name) == 0) {
+		close(fd);
+		progress(w);
+		return;
+	}
 	if (fd == -ENOENT && w->depth > 0)
 		return;
 	if (fd < 0) {

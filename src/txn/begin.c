@@ -19,6 +19,7 @@
 #include "snap/store.h"
 #include "sys/mountinfo.h"
 #include "txn/checkpoint.h"
+#include "txn/inplace.h"
 #include "txn/parts.h"
 
 static int64_t clock_now(clockid_t clock)
@@ -149,7 +150,11 @@ static void record_effects(struct txn_record *r, const struct view *v)
 	r->effects = xcalloc(v->nthrough + 1, sizeof(*r->effects));
 	for (size_t i = 0; i < v->nthrough; i++)
 		r->effects[r->neffects++] = (struct effect_record){
-			.kind = xstrdup("write-through"), .what = xstrdup(v->through[i])
+			.kind = xstrdup(
+				v->in_place && strcmp(v->through[i], v->workspace) == 0
+					? "in-place"
+					: "write-through"),
+			.what = xstrdup(v->through[i])
 		};
 	r->effects[r->neffects++] = (struct effect_record){
 		.kind = xstrdup("network"),
@@ -225,6 +230,10 @@ int txn_prepare(struct home *h, struct view *v, const char *name, char *const ar
 	record_layers(r, v);
 	record_effects(r, v);
 	record_hidden(r, v);
+	if (v->in_place && inplace_begin(t, e) < 0) {
+		remove_prepared(v, token, t);
+		return -1;
+	}
 	log_debug("layers made in %s", r->dir);
 	return 0;
 }

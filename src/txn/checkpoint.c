@@ -16,6 +16,7 @@
 #include "base/fault.h"
 #include "sys/mountinfo.h"
 #include "txn/checks_parts.h"
+#include "txn/inplace.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
 
@@ -52,6 +53,7 @@ static int open_layer(const struct layer_record *r, const struct change_layer *c
 				.host = -1,
 				.objects = -1,
 				.live = -1,
+				.past = -1,
 				.path = cl->host,
 				.hidden = cl->hidden,
 				.never = cl->never,
@@ -81,7 +83,7 @@ static int open_layers(struct checks *c, bool change, struct err *e)
 	c->layers.v = xcalloc(c->layers.n + 1, sizeof(*c->layers.v));
 	for (size_t i = 0; i < c->layers.n; i++)
 		c->layers.v[i] = (struct ck_layer){
-			.up = -1, .host = -1, .objects = -1, .live = -1
+			.up = -1, .host = -1, .objects = -1, .live = -1, .past = -1
 		};
 	for (size_t i = 0; i < r->nlayers; i++)
 		if (r->layers[i].kind == LAYER_OVERLAY) {
@@ -103,6 +105,13 @@ static int check_state(struct checks *c, enum access how, struct err *e)
 	if (r->state == TXN_PRUNED || !r->dir)
 		return err_set(e, ERR_STATE, "t%lld is pruned: its checkpoints are gone",
 			       (long long)r->id);
+	if (txn_in_place(r)) {
+		err_set(e, ERR_STATE,
+			"t%lld works in place: it has one snapshot and no checkpoints",
+			(long long)r->id);
+		return err_hint(e, "stet rollback t%lld goes back to the beginning",
+				(long long)r->id);
+	}
 	if (change && txn_look(r) == TXN_RUNNING)
 		return live_open(r->dir, &c->live, e);
 	return change ? txn_pending(c->h, c->t, e) : 0;

@@ -86,7 +86,10 @@ struct checks_pair {
 };
 int checks_pair(struct checks *c, int64_t a, int64_t b, struct checks_pair *p,
 		struct err *e);
-void checks_pair_free(struct checks_pair *p);
+void checks_pair_free(struct checks_pair *p); /* one of zeros is fine */
+/* The directories for one layer's trees, below @place; p->dirs and p->names have room. */
+int checks_pair_dir(int place, struct checks_pair *p, int *before, int *after,
+		    struct err *e);
 
 /* Fills the empty layers of @to, by their hosts, with what @c held at @seq. */
 int checks_fill(struct checks *c, int64_t seq, const struct view *to, struct err *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,31 @@ static int make_dir(const char *path, struct err *e)
 		return err_sys(e, errno, "cannot make %s", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? err_sys(e, errno, "cannot open %s", path) : fd;
+}
+
+int checks_pair_dir(int place, struct checks_pair *p, int *before, int *after,
+		    struct err *e)
+{
+	AUTO_FREE char *self = xasprintf("/proc/self/fd/%d", place);
+	char path[PATH_MAX];
+	ssize_t n = readlink(self, path, sizeof(path) - 1);
+	char *dir;
+
+	if (n < 0)
+		return err_sys(e, errno, "no name for a directory");
+	path[n] = '\0';
+	dir = xasprintf("%s/tmpXXXXXX", path);
+	p->dirs[0] = mkdtemp(dir);
+	if (!p->dirs[0]) {
+		err_sys(e, errno, "cannot make %s", dir);
+		free(dir);
+		return -1;
+	}
+	p->names[0] = xasprintf("%s/before", dir);
+	p->names[1] = xasprintf("%s/after", dir);
+	*before = make_dir(p->names[0], e);
+	*after = *before < 0 ? -1 : make_dir(p->names[1], e);
+	return *after < 0 ? -1 : 0;
 }
 
 static int pair_layer(struct checks *c, uint32_t i, const struct ck_state *a,

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/inplace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "sys/btrfs.h"
+#include "sys/mountinfo.h"
+#include "txn/operate.h"
+#include "txn/parts.h"
+
+/* In the directory of the layer that would have held the changes. */
+#define BEFORE "snap"
+#define AFTER "after"
+
+const char *txn_in_place(const struct txn_record *r)
+{
+	for (size_t i = 0; i < r->neffects; i++)
+		if (strcmp(r->effects[i].kind, "in-place") == 0)
+			return r->effects[i].what;
+	return NULL;
+}
+
+int inplace_check(const char *dir, struct err *e)
+{
+	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, errno, "%s", dir);
+	if (btrfs_is_subvolume(fd))
+		return 0;
+	err_set(e, ERR_UNSUPPORTED, "--backend btrfs: %s is not a btrfs subvolume", dir);
+	return err_hint(e,
+			"make it one (btrfs subvolume create), or leave --backend out");
+}
+
+/* The directory of the overlay layer that lies over it: its store is on the same filesystem. */
+static int open_place(const struct txn_record *r, struct err *e)
+{
+	const struct layer_record *best = NULL;
+	const char *dir = txn_in_place(r);
+	int fd;
+
+	for (size_t i = 0; i < r->nlayers; i++)
+		if (r->layers[i].kind == LAYER_OVERLAY &&
+		    path_within(dir, r->layers[i].host) &&
+		    (!best || strlen(r->layers[i].host) > strlen(best->host)))
+			best = &r->layers[i];
+	if (!best)
+		return err_set(e, ERR_UNSUPPORTED, "no store for a snapshot of %s", dir);
+	fd = open(best->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "cannot open %s", best->dir) : fd;
+}
+
+/* Until the clock of files has moved on: no later change bears a time of the snapshot's. */
+static void await_tick(void)
+{
+	const struct timespec moment = { .tv_nsec = 500000 };
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &a);
+	do {
+		nanosleep(&moment, NULL);
+		clock_gettime(CLOCK_REALTIME_COARSE, &b);
+	} while (a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec);
+}
+
+static int snapshot(const struct txn_record *r, const char *name, struct err *e)
+{
+	const char *dir = txn_in_place(r);
+	AUTO_CLOSE int from = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int place = open_place(r, e);
+	int x;
+
+	if (place < 0)
+		return -1;
+	if (from < 0)
+		return err_sys(e, errno, "%s", dir);
+	x = FAULT_POINT("inplace.snapshot");
+	if (x == 0)
+		x = btrfs_snapshot(from, place, name);
+	if (x == -EPERM) {
+		err_set(e, ERR_UNSUPPORTED,
+			"%s cannot be snapshotted: the subvolume belongs to somebody else",
+			dir);
+		return err_hint(e, "chown its top directory, or leave --backend out");
+	}
+	if (x == -EXDEV) {
+		err_set(e, ERR_UNSUPPORTED,
+			"%s cannot be snapshotted: the store lies on another filesystem",
+			dir);
+		return err_hint(e, "put it there: STET_STATE_DIR=DIR");
+	}
+	return x < 0 ? err_sys(e, x, "cannot make a snapshot of %s", dir) : 0;
+}
+
+int inplace_begin(const struct txn *t, struct err *e)
+{
+	if (inplace_check(txn_in_place(&t->rec), e) < 0 ||
+	    snapshot(&t->rec, BEFORE, e) < 0)
+		return -1;
+	await_tick();
+	return 0;
+}
+
+/* --- what differs --- */
+
+/* Two whole trees as states of one layer. */
+struct trees {
+	struct ck_layer layer;
+	struct ck_layers layers;
+	struct ck_state before, now;
+};
+
+static void trees_close(struct trees *t)
+{
+	ck_state_free(&t->before);
+	ck_state_free(&t->now);
+	cleanup_close(&t->layer.past);
+	cleanup_close(&t->layer.live);
+}
+
+static bool below_edge(const struct ck_state *edges, const char *rel)
+{
+	for (size_t i = 0; i < edges->n; i++)
+		if (path_within(rel, edges->v[i]->rel))
+			return true;
+	return false;
+}
+
+/* What is mounted below, or is a subvolume of its own, is no part of a snapshot. */
+static void leave_out(struct ck_state *s, const struct ck_state *edges)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (below_edge(edges, s->v[i]->rel))
+			ck_unref(s->v[i]);
+		else
+			s->v[k++] = s->v[i];
+	s->n = k;
+}
+
+static void find_edges(const struct ck_state *s, struct ck_state *edges)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i]->flags & CK_EDGE)
+			ck_state_add(edges, ck_ref(s->v[i]));
+}
+
+static int scan(struct trees *t, int fd, struct ck_state *out, struct err *e)
+{
+	struct ck_layer l = t->layer;
+	struct ck_layers one = { &l, 1 };
+	struct ck_scan s = { .layers = &one, .whole = true };
+
+	l.up = fd;
+	return ck_scan(&s, out, e);
+}
+
+/* @now: a snapshot that is compared instead of the tree; or -1. Close it in any case. */
+static int trees_open(const struct txn_record *r, int now, struct trees *t, struct err *e)
+{
+	const char *dir = txn_in_place(r);
+	AUTO_CLOSE int place = open_place(r, e), other = now;
+	struct ck_state edges = { 0 };
+	int x = -1;
+
+	*t = (struct trees){ .layer = { .up = -1,
+					.host = -1,
+					.objects = -1,
+					.past = -1,
+					.live = -1,
+					.path = dir,
+					.lax = geteuid() != 0 } };
+	t->layers = (struct ck_layers){ &t->layer, 1 };
+	if (place < 0)
+		return -1;
+	t->layer.past = openat(place, BEFORE,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (t->layer.past < 0)
+		return err_sys(e, errno, "the snapshot of %s is gone", dir);
+	t->layer.live = other >= 0 ? TAKE_FD(other)
+				   : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->layer.live < 0)
+		return err_sys(e, errno, "%s", dir);
+	t->layer.host = t->layer.up = t->layer.live;
+	if (scan(t, t->layer.past, &t->before, e) == 0 &&
+	    scan(t, t->layer.live, &t->now, e) == 0) {
+		find_edges(&t->before, &edges);
+		find_edges(&t->now, &edges);
+		leave_out(&t->before, &edges);
+		leave_out(&t->now, &edges);
+		ck_state_free(&edges);
+		x = 0;
+	}
+	return x;
+}
+
+static int make_pair(const struct txn_record *r, struct txn_sides *s, struct err *e)
+{
+	AUTO_CLOSE int place = open_place(r, e), before = -1, after = -1, old = -1;
+	struct checks_pair *p = &s->pair;
+	struct trees t;
+	int x;
+
+	if (place < 0)
+		return -1;
+	/* Once it is rolled back, the tree is not its any more. */
+	if (r->state == TXN_ROLLED_BACK)
+		old = openat(place, AFTER,
+			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	*p = (struct checks_pair){ .dirs = xcalloc(2, sizeof(char *)),
+				   .names = xcalloc(3, sizeof(char *)) };
+	if (checks_pair_dir(place, p, &before, &after, e) < 0)
+		return -1;
+	x = trees_open(r, TAKE_FD(old), &t, e);
+	if (x == 0)
+		x = ck_pair(&t.layers, &t.before, &t.now, 0, before, after, e);
+	trees_close(&t);
+	return x;
+}
+
+int txn_sides_open(const struct txn_record *r, struct txn_sides *s, struct err *e)
+{
+	*s = (struct txn_sides){ 0 };
+	s->overlays = s->v = txn_layers(r, &s->n);
+	if (!txn_in_place(r) || r->state == TXN_PRUNED || r->state == TXN_COMMITTED)
+		return 0;
+	if (make_pair(r, s, e) < 0)
+		return -1;
+	s->v = xmalloc((s->n + 1) * sizeof(*s->v));
+	memcpy(s->v, s->overlays, s->n * sizeof(*s->v));
+	s->v[s->n++] = (struct change_layer){ .host = txn_in_place(r),
+					      .base = s->pair.names[0],
+					      .upper = s->pair.names[1] };
+	return 0;
+}
+
+void txn_sides_close(struct txn_sides *s)
+{
+	if (s->v != s->overlays)
+		free(s->v);
+	free(s->overlays);
+	checks_pair_free(&s->pair);
+	*s = (struct txn_sides){ 0 };
+}
+
+/* --- back --- */
+
+static int restore(const struct txn_record *r, struct err *e)
+{
+	struct trees t;
+	int x = trees_open(r, -1, &t, e);
+
+	if (x == 0) {
+		/* Contents come from the snapshot. */
+		struct ck_layer l = t.layer;
+		struct ck_layers one = { &l, 1 };
+
+		l.up = t.layer.live;
+		l.live = t.layer.past;
+		x = ck_sync(&one, &t.now, &t.before, e);
+	}
+	trees_close(&t);
+	return x;
+}
+
+int txn_give_up(struct home *h, struct txn *t, struct err *e)
+{
+	AUTO_CLOSE int place = -1;
+	struct stat st;
+
+	if (!txn_in_place(&t->rec))
+		return txn_rollback(h, t, e);
+	if (txn_pending(h, t, e) < 0)
+		return -1;
+	place = open_place(&t->rec, e);
+	if (place < 0)
+		return -1;
+	/* Not again if this was begun before: it would be of a tree that is half done. */
+	if (fstatat(place, AFTER, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    snapshot(&t->rec, AFTER, e) < 0)
+		return -1;
+	if (restore(&t->rec, e) < 0)
+		return err_wrap(e, "%s is not what it was yet", txn_in_place(&t->rec));
+	return txn_rollback(h, t, e);
+}
+
+int inplace_keep(struct home *h, struct txn *t, struct err *e)
+{
+	AUTO_FREE char *reason = NULL;
+
+	if (!txn_in_place(&t->rec) || t->rec.state != TXN_FROZEN)
+		return 0;
+	reason = xstrdup(t->rec.reason ? t->rec.reason : "exit");
+	return txn_discard(h, t, t->rec.exit_status, reason, e) < 0 ? -1 : 1;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_INPLACE_H
+#define STET_TXN_INPLACE_H
+
+#include "txn/checkpoint.h"
+
+/*
+ * Transactions that work on the real tree: a btrfs subvolume, of which a snapshot was made at
+ * the beginning. What they changed is what differs between the two; rolling back makes the
+ * tree what the snapshot is. Everything else that they write is captured as always.
+ */
+
+/* The directory, or NULL if it is not such a one. */
+const char *txn_in_place(const struct txn_record *r);
+
+/* Fails with ERR_UNSUPPORTED if @dir is not the top of a subvolume, and says so. */
+int inplace_check(const char *dir, struct err *e);
+
+/* Makes the snapshot; before anything runs. The layers are there. */
+int inplace_begin(const struct txn *t, struct err *e);
+
+/*
+ * Everything that a transaction changed, as layers: its overlays and, if it worked in place,
+ * two small trees that differ as snapshot and tree do. Close it in any case.
+ */
+struct txn_sides {
+	struct change_layer *v;
+	size_t n;
+	struct change_layer *overlays; /* what @v begins with; owned */
+	struct checks_pair pair;
+};
+int txn_sides_open(const struct txn_record *r, struct txn_sides *s, struct err *e);
+void txn_sides_close(struct txn_sides *s);
+
+/*
+ * txn_rollback(), and the tree becomes what it was. May be repeated if it was interrupted: the
+ * transaction is pending until it is done. What was there before is kept as a snapshot.
+ */
+int txn_give_up(struct home *h, struct txn *t, struct err *e);
+
+/*
+ * After a commit that left it pending, for there was nothing to do: the tree stays what it is,
+ * and the snapshot goes with the transaction. Does nothing to others. 1 if it did, else 0.
+ */
+int inplace_keep(struct home *h, struct txn *t, struct err *e);
+
+#endif
