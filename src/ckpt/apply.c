@@ -14,6 +14,9 @@
 #include "sys/fs.h"
 #include "sys/rmtree.h"
 
+/* Files up to here are read at once. */
+enum { SMALL = 64 * 1024 };
+
 enum step {
 	STEP_REMOVE = 1, /* with all beneath it */
 	STEP_MAKE,	 /* what the entry says; a directory: only that it is there */
@@ -203,14 +206,50 @@ int ck_plan(const struct ck_layers *layers, const struct ck_state *now,
 
 /* --- carrying them out --- */
 
+/*
+ * What is in @out becomes the first @size bytes of @in. Not by emptying it first, if that can
+ * be: ext4 writes a file that was emptied and filled again to the disk when it is closed.
+ */
+static int replace_data(int in, int out, off_t size)
+{
+	AUTO_FREE char *block = NULL;
+	struct stat st;
+	off_t n = 0;
+	ssize_t r = 1;
+
+	if (fstat(in, &st) < 0)
+		return -errno;
+	if (size > SMALL || (off_t)st.st_blocks * 512 < size) {
+		if (ftruncate(out, 0) < 0)
+			return -errno;
+		return copy_data(in, out, size, false);
+	}
+	block = xmalloc(SMALL);
+	while (n < size && (r = pread(in, block + n, (size_t)(size - n), n)) > 0)
+		n += r;
+	if (r <= 0 && n < size)
+		return r < 0 ? -errno : -EIO;
+	for (n = 0; n < size; n += r) {
+		r = pwrite(out, block + n, (size_t)(size - n), n);
+		if (r <= 0)
+			return r < 0 ? -errno : -EIO;
+	}
+	return ftruncate(out, size) < 0 ? -errno : 0;
+}
+
 /* Content of an existing file is replaced in place: who has it open sees the new one. */
 static int rewrite(const struct ck_layer *l, const struct ck_entry *e, int dir,
 		   const char *name)
 {
-	AUTO_CLOSE int out = openat(
-		dir, name, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	AUTO_CLOSE int out = -1, in = -1;
 
-	return out < 0 ? -errno : ck_copy_out(l, e, out);
+	out = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (out < 0)
+		return -errno;
+	in = e->id.size && e->id.size <= SMALL ? ck_open_object(l, e) : -1;
+	if (in >= 0)
+		return replace_data(in, out, (off_t)e->id.size);
+	return ftruncate(out, 0) < 0 ? -errno : ck_copy_out(l, e, out);
 }
 
 static bool in_place(const struct stat *st, mode_t mode, bool several)
@@ -263,10 +302,10 @@ static int host_in_place(int from, const char *base, const struct stat *st, int 
 
 	if (in < 0)
 		return in;
-	out = openat(dir, name, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	out = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (out < 0)
 		return -errno;
-	r = copy_data(in, out, st->st_size, false);
+	r = replace_data(in, out, st->st_size);
 	if (r == 0)
 		r = copy_attrs(from, base, dir, name);
 	ident_from(st, &id);

@@ -22,6 +22,9 @@ int ck_fail(const struct ck_layer *l, const char *rel, int r, const char *what,
 /* fs_open_parent() that makes directories accessible; fd or -errno. */
 int ck_open_parent(int root, const char *rel, const char **base);
 
+/* The object that holds @e's content: fd, or -errno; its size is @e's. */
+int ck_open_object(const struct ck_layer *l, const struct ck_entry *e);
+
 /* Content of object @e->obj into @out, which is empty. */
 int ck_copy_out(const struct ck_layer *l, const struct ck_entry *e, int out);
 

@@ -19,6 +19,21 @@
 
 enum { REFLINK_MIN = 128 * 1024 };
 
+int ck_open_object(const struct ck_layer *l, const struct ck_entry *e)
+{
+	AUTO_CLOSE int in = -1;
+	char name[CK_OBJECT_NAME];
+	struct stat st;
+
+	if (!e->obj)
+		return -ENODATA;
+	ck_object_name(e->obj, name);
+	in = openat(l->objects, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (in < 0 || fstat(in, &st) < 0)
+		return -errno;
+	return (uint64_t)st.st_size == e->id.size ? TAKE_FD(in) : -EUCLEAN;
+}
+
 /* What lies there at this moment, and may change meanwhile: as much of it as was seen. */
 static int copy_present(int top, const struct ck_entry *e, int out)
 {
@@ -46,22 +61,15 @@ static int copy_present(int top, const struct ck_entry *e, int out)
 int ck_copy_out(const struct ck_layer *l, const struct ck_entry *e, int out)
 {
 	AUTO_CLOSE int in = -1;
-	char name[CK_OBJECT_NAME];
-	struct stat st;
 
 	if (!e->id.size)
 		return 0;
 	if (!e->obj || l->objects < 0)
 		return l->live >= 0 ? copy_present(l->live, e, out) : -ENODATA;
-	ck_object_name(e->obj, name);
-	in = openat(l->objects, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	in = ck_open_object(l, e);
 	if (in < 0)
-		return -errno;
-	if (fstat(in, &st) < 0)
-		return -errno;
-	if ((uint64_t)st.st_size != e->id.size)
-		return -EUCLEAN;
-	return copy_data(in, out, st.st_size, st.st_size >= REFLINK_MIN);
+		return in;
+	return copy_data(in, out, (off_t)e->id.size, e->id.size >= REFLINK_MIN);
 }
 
 static int place_file(const struct ck_layer *l, const struct ck_entry *e, int dir,
