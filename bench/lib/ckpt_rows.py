@@ -172,7 +172,7 @@ class Nothing:
 
     def goals(self):
         return [Bar("nothing is stopped", PAUSE, None, SLOWER, 1.0),
-                Bar("known in less than 1 ms", "looking", None, SLOWER, 1.0)]
+                Bar("known in less than 1 ms, if nothing ran", "looking", None, SLOWER, 1.0)]
 
     def run(self, b):
         s = Samples()

@@ -140,6 +140,27 @@ static void do_freeze(struct control *c)
 		reply(c, NULL, mapped);
 }
 
+/* What is changed by who has run since is not known; by nobody else it can be. */
+static void do_still(struct control *c, uint64_t state)
+{
+	struct ctl_msg m = { .type = CTL_DONE };
+
+	c->seen = c->frozen ? 0 : freeze_still();
+	c->seen_at = now_ms();
+	m.value = c->seen && c->seen == c->still && c->state == state &&
+		  c->seen_at - c->still_at > STILL_MS;
+	if (ctl_send(c->client, &m, -1, MSG_DONTWAIT) < 0)
+		hang_up(c);
+}
+
+static void do_settled(struct control *c, uint64_t state)
+{
+	c->still = c->seen;
+	c->still_at = c->seen_at;
+	c->state = state;
+	reply(c, NULL, -1);
+}
+
 static void take_fd(struct control *c, const struct ctl_msg *m, int *fd)
 {
 	int *slot = m->value == LIVE_NAMES   ? &c->names
@@ -243,6 +264,7 @@ static void do_apply(struct control *c)
 		refuse(c, -EPROTO, "steps come before their time");
 		return;
 	}
+	c->still = c->seen = 0;
 	c->report = mmap(NULL, sizeof(*c->report), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (c->report == MAP_FAILED) {
@@ -304,6 +326,12 @@ static void hear(struct control *c)
 	case CTL_KILL:
 		freeze_kill_others(c->child);
 		reply(c, NULL, -1);
+		break;
+	case CTL_STILL:
+		do_still(c, m.extra);
+		break;
+	case CTL_SETTLED:
+		do_settled(c, m.extra);
 		break;
 	case CTL_FD:
 		take_fd(c, &m, &fd);

@@ -27,6 +27,9 @@ struct control {
 	int mark;	    /* where it says how far it is; -1: nowhere */
 	int *fds;	    /* two for each layer: host, objects */
 	size_t nfds;
+	/* When nobody ran: what freeze_still() said, at what time (ms), about which state. */
+	uint64_t seen, still, state;
+	int64_t seen_at, still_at;
 };
 
 enum { CONTROL_POLLS = 2 };

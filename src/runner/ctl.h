@@ -28,7 +28,10 @@ enum ctl_type {
 	CTL_KILL,  /* end all but the command */
 	CTL_FD,	   /* a descriptor for CTL_APPLY; not answered */
 	CTL_APPLY, /* carry out steps */
-	CTL_DONE,  /* up; or CTL_ERROR */
+	/* Has nobody run since CTL_SETTLED of the state in extra? CTL_DONE with value 1: so it is. */
+	CTL_STILL,
+	CTL_SETTLED, /* at the last CTL_STILL, or later, all was as the state in extra */
+	CTL_DONE,    /* up; or CTL_ERROR */
 	CTL_LAST = CTL_DONE,
 };
 

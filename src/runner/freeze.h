@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -23,6 +24,14 @@ void freeze_thaw(struct freeze *f);
 
 /* SIGKILL to all but @child; they are gone when this returns. */
 void freeze_kill_others(pid_t child);
+
+/*
+ * A number that stays the same as long as no process of the sandbox, but its PID 1, is given
+ * a processor; 0 if that cannot be told. Two of them prove something only if they were taken
+ * more than STILL_MS apart: who has one already is counted in ticks.
+ */
+enum { STILL_MS = 25 };
+uint64_t freeze_still(void);
 
 /*
  * Files that a stopped process could have changed through a shared mapping, which leaves no

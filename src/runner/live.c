@@ -114,6 +114,27 @@ int live_thaw(struct live *l, struct err *e)
 	return r;
 }
 
+bool live_still(struct live *l, uint64_t state)
+{
+	struct ctl_msg m = { .type = CTL_STILL, .extra = state };
+	int fd = -1, r;
+
+	if (ctl_send(l->sock, &m, -1, 0) < 0)
+		return false;
+	r = ctl_recv(l->sock, &m, &fd, 0);
+	cleanup_close(&fd);
+	return r == 1 && m.type == CTL_DONE && m.value == 1;
+}
+
+void live_settled(struct live *l, uint64_t state)
+{
+	struct ctl_msg m = { .type = CTL_SETTLED, .extra = state };
+	struct err ignored;
+
+	if (ctl_send(l->sock, &m, -1, 0) == 0)
+		await(l, NULL, &ignored);
+}
+
 int live_kill(struct live *l, struct err *e)
 {
 	return ask(l, CTL_KILL, NULL, e);

@@ -2,6 +2,7 @@
 #ifndef STET_RUNNER_LIVE_H
 #define STET_RUNNER_LIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -43,6 +44,14 @@ int live_apply(struct live *l, const struct ck_layers *layers, int steps, int ma
 
 /* Waits until nothing of a sandbox is left whose caller has died. */
 void live_await_end(const char *dir);
+
+/*
+ * Has no process run since live_settled() with the same @state, so that nothing can have
+ * changed? False if that cannot be told, or the sandbox is gone. What is seen after this
+ * is called may be reported with live_settled().
+ */
+bool live_still(struct live *l, uint64_t state);
+void live_settled(struct live *l, uint64_t state);
 
 /* How long the processes were stopped, in all, in microseconds. */
 int64_t live_paused_us(const struct live *l);

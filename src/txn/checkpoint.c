@@ -413,9 +413,15 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 	int r = 0;
 
 	*out = NULL;
+	/* Nobody ran: then there is nothing to look for. */
+	if (c->live && live_still(c->live, (uint64_t)last_of(c)))
+		return 0;
 	if (look(c, false, &last, &now, e) < 0)
 		return -1;
-	if (differ(&last, &now)) {
+	if (!differ(&last, &now)) {
+		if (c->live)
+			live_settled(c->live, (uint64_t)last_of(c));
+	} else {
 		r = record(c, &last, &now, w, -1, false, e);
 		if (r == 0) {
 			checks_thin(c);

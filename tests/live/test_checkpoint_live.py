@@ -109,6 +109,34 @@ def test_open_files_follow(stet, work, tree):
                                       b"n/deep/f": "A", b"n/deep/g": "A", b"n/deep/m": "A"}
 
 
+def test_what_changed_after_a_quiet_time(stet, work):
+    """Nobody ran: known without a look. Somebody did, in one thread of many: looked at."""
+    script = r"""
+import sys, threading
+go, done = threading.Event(), threading.Event()
+def other():
+    while go.wait():
+        go.clear()
+        open("f", "a").write("x")
+        done.set()
+threading.Thread(target=other, daemon=True).start()
+open("f", "w").write("x")
+for i in range(4):
+    print("ready", flush=True)
+    sys.stdin.readline()
+    go.set(); done.wait(); done.clear()
+"""
+    agent = Agent(stet, work, PYTHON, "-c", script)
+    for n in range(1, 5):
+        agent.ready()
+        assert checkpoint(stet, work)["last"] == n
+        for _ in range(4):
+            r = checkpoint(stet, work)
+            assert r["checkpoint"] is None and r["paused_us"] == 0
+        agent.go()
+    agent.end()
+
+
 def test_restore_while_it_runs(stet, work, tree):
     tree(work, {"a": "a", "d": {"c": "c"}})
     agent = Agent(stet, work, "sh", "-c",
