@@ -28,7 +28,7 @@ enum ctl_type {
 	CTL_KILL,  /* end all but the command */
 	CTL_FD,	   /* a descriptor for CTL_APPLY; not answered */
 	CTL_APPLY, /* carry out steps */
-	/* Has nobody run since CTL_SETTLED of the state in extra? CTL_DONE with value 1: so it is. */
+	/* Has nobody run since CTL_SETTLED of the state in extra? CTL_DONE, value 1: yes. */
 	CTL_STILL,
 	CTL_SETTLED, /* at the last CTL_STILL, or later, all was as the state in extra */
 	CTL_DONE,    /* up; or CTL_ERROR */
