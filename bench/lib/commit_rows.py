@@ -136,7 +136,8 @@ class CommitBig:
 
 
 class CommitMemory:
-    name, title, unit = "commit-memory", "peak memory of a commit", "MiB"
+    name, title, unit = "commit-memory", "peak memory of status, diff, commit, undo, redo", "MiB"
+    verbs = (["status"], ["diff", "--stat"], ["commit"], ["undo"], ["redo"])
     goal = 1000000
     limit = 64.0
 
@@ -153,7 +154,7 @@ class CommitMemory:
         b.do(["work", "tree", str(n), "1"], tree)
         try:
             run_durable(b, tree, ["work", "append", str(n)])
-            return peak(["stet", "commit"], tree, b.env, b.log) / 1024
+            return max(peak(["stet", *verb], tree, b.env, b.log) / 1024 for verb in self.verbs)
         finally:
             remove(tree)
 

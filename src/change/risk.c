@@ -98,6 +98,17 @@ bool risk_leaves(const char *path, const char *target, const char *root)
 	return false;
 }
 
+/*
+ * Without a sandbox all names of a file change with one of them; here only this one would. A
+ * command that has linked them anew knows what it does.
+ */
+static bool splits(const struct change *c)
+{
+	return c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT &&
+	       S_ISREG(c->after.st_mode) && c->before.st_nlink > 1 &&
+	       c->after.st_nlink < c->before.st_nlink;
+}
+
 const char *risk_of(const struct change *c, const char *target, const char *root)
 {
 	const char *why;
@@ -118,6 +129,8 @@ const char *risk_of(const struct change *c, const char *target, const char *root
 	why = by_path(c->path);
 	if (why)
 		return why;
+	if (splits(c))
+		return "has other names on the host, which keep the old content";
 	if (S_ISLNK(c->after.st_mode) && target && risk_leaves(c->path, target, root))
 		return "link that leaves the workspace";
 	return NULL;

@@ -166,7 +166,7 @@ def cache():
 
 
 def job_env(who, home, kind, stage):
-    keep = ("PATH", "LANG", "LC_ALL", "TERM", "CI")
+    keep = ("PATH", "LANG", "LC_ALL", "TERM", "CI", "STET_RACE")
     env = {k: os.environ[k] for k in keep if k in os.environ}
     env.setdefault("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
     env.update(HOME=home, TMPDIR=home, USER=who.name, LOGNAME=who.name,

@@ -271,6 +271,21 @@ def test_risks_at_home(stet, home, work, name):
     assert not (home / name).exists()
 
 
+@pytest.mark.parametrize("script,rc", [
+    ("echo more >> x", DENIED), ("echo n > n; mv n x", DENIED), ("chmod 600 x", 0),
+    ("rm x", 0), ("echo more >> x; ln -f x x2", 0)])
+def test_one_name_of_several(stet, work, script, rc):
+    """Without a sandbox the other name would change, too: that needs a look."""
+    shell("echo base > x; ln x x2", work)
+    stet.sh(script, cwd=work).ok()
+    r = commit(stet, work, accept=False).ok(rc)
+    assert ("other names" in r.out + r.err + stet("status", cwd=work).ok().out) == (rc != 0)
+    if rc:
+        assert (work / "x2").stat().st_nlink == 2
+        commit(stet, work).ok()
+        assert (work / "x2").read_text() == "base\n" != (work / "x").read_text()
+
+
 def test_hidden_path_needs_a_look(stet, home, work):
     """What was hidden from the command and made anew by it is not laid over the real one."""
     ssh = home / ".ssh"
