@@ -141,14 +141,18 @@ def test_editor_during_the_commit(fast, how):
     tally = {0: 0, CONFLICT: 0, "saves": 0}
     editor = start(EDITOR, how, work, os.path.join(stet.home, "stop"), FILES)
     begin = time.monotonic()
-    while time.monotonic() < begin + (SECONDS if tally["saves"] >= SAVES else MOST_SECONDS):
+
+    def enough():
+        return tally["saves"] >= SAVES and tally[0] and tally[CONFLICT]
+
+    while time.monotonic() < begin + (SECONDS if enough() else MOST_SECONDS):
         one_round(stet, work, editor, tally)
     editor.stdin.close()
     editor.wait(30)
     assert stet("recover").ok()
     # The race was one: the editor came before, between and after.
     print(tally)
-    assert tally[0] and tally[CONFLICT] and tally["saves"] >= SAVES, tally
+    assert enough(), tally
 
 
 def test_readers_never_miss_a_file(stet, work):
