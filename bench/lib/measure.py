@@ -112,7 +112,7 @@ class Samples:
         if not v:
             return None
         low, mid, high = quartiles(v)
-        return (high - low) / 2 / mid
+        return (high - low) / 2 / mid if mid else 0.0
 
 
 def rounds(variants, n, samples, once, order):
