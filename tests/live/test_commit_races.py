@@ -201,7 +201,7 @@ def test_directory_swapped_for_a_link(stet, work, home, digest):
     canary = digest(outside)
     end = time.monotonic() + SECONDS / 2
     rounds = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or rounds < 4:
         rounds += 1
         shell("mkdir -p d; for i in $(seq 0 19); do echo base > d/f$i; done", work)
         stet.sh("for i in $(seq 0 9); do echo inside > d/f$i; done; rm d/f1?; "
@@ -219,4 +219,3 @@ def test_directory_swapped_for_a_link(stet, work, home, digest):
         assert (work / "d" / "f0").read_text() == "base\n"
         assert sorted(os.listdir(work / "d")) == sorted(f"f{n}" for n in range(20))
         stet("rollback", cwd=work).ok()
-    assert rounds > 3
