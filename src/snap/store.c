@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "sys/fs.h"
 
 static bool listed(const char *s, const char *const *list)
 {
@@ -54,10 +53,8 @@ static int own_dir(const char *path)
 	if (lstat(path, &st) < 0) {
 		if (errno != ENOENT)
 			return -errno;
-		if (mkdir(path, 0700) == 0) {
-			fs_spread(path);
+		if (mkdir(path, 0700) == 0)
 			return 0;
-		}
 		if (errno != EEXIST || lstat(path, &st) < 0)
 			return -errno;
 	}

@@ -5,14 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -289,15 +287,4 @@ int fs_fd_xattr_get(int fd, const char *attr, struct buf *out)
 	struct question q = { fd, NULL, attr };
 
 	return ask(&q, out);
-}
-
-void fs_spread(const char *dir)
-{
-	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int flags;
-
-	if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
-		return;
-	flags |= FS_TOPDIR_FL;
-	ioctl(fd, FS_IOC_SETFLAGS, &flags);
 }

@@ -59,12 +59,4 @@ int fs_xattr_get(int dirfd, const char *name, const char *attr, struct buf *out)
 int fs_fd_xattr_list(int fd, struct buf *out);
 int fs_fd_xattr_get(int fd, const char *attr, struct buf *out);
 
-/*
- * Directories made in @dir are to lie apart from one another on the disk, where the
- * filesystem knows how (ext4). There an inode is not given again for a minute after it was
- * deleted, and whoever wants one passes by all of those of its neighbourhood: transactions
- * that are deleted would make those after them slow.
- */
-void fs_spread(const char *dir);
-
 #endif

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "sys/fs.h"
 #include "txn/parts.h"
 
 /* By the local table alone: a statically linked program has no other at hand. */
@@ -156,9 +155,7 @@ int home_guard(const struct home *h, int how)
 	AUTO_FREE char *store = xasprintf("%s/tx", h->dir);
 	AUTO_CLOSE int fd = -1;
 
-	if (mkdir(store, 0700) == 0)
-		fs_spread(store);
-	else if (errno != EEXIST)
+	if (mkdir(store, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	fd = open(store, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
