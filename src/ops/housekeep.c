@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -17,8 +19,11 @@
 
 enum { FEW = 500 };
 
-/* Bytes of a file of no content, for locks: who tidies up, and who will do so next. */
-enum { NOW, NEXT };
+/*
+ * Bytes of a file of no content, for locks: who tidies up, who will do so next, and, one for
+ * each transaction, who looks after it.
+ */
+enum { NOW, NEXT, CARE = 16 };
 
 static bool set_lock(int fd, int which, short type, bool wait)
 {
@@ -75,17 +80,40 @@ void housekeep(struct home *h, struct txn *t, uint64_t changes)
 	detach_exec(argv, t ? t->lock : -1);
 }
 
-static void look_after(struct home *h, int64_t id, bool noted)
+/* Not a lock of the open file, as the others are: this kind tells whose it is. */
+static struct flock care_of(int64_t id, short type)
 {
+	return (struct flock){ .l_type = type, .l_start = CARE + id, .l_len = 1 };
+}
+
+void housekeep_stop(struct home *h, int64_t id)
+{
+	AUTO_CLOSE int fd = open_claims(h->dir), pidfd = -1;
+	struct flock l = care_of(id, F_WRLCK), again = l;
+
+	if (fd < 0 || fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK || l.l_pid <= 0)
+		return;
+	pidfd = pidfd_open(l.l_pid, 0);
+	/* If it is still the same one, the descriptor is its own. */
+	if (pidfd >= 0 && fcntl(fd, F_GETLK, &again) == 0 && again.l_type != F_UNLCK &&
+	    again.l_pid == l.l_pid)
+		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+}
+
+static void look_after(struct home *h, int claims, int64_t id, bool noted)
+{
+	struct flock care = care_of(id, F_WRLCK), done = care_of(id, F_UNLCK);
 	struct txn t = { .lock = -1 };
 	struct err e;
 
+	fcntl(claims, F_SETLK, &care);
 	if (journal_txn_get(h->journal, id, &t.rec, &e) < 0)
 		return;
 	if (!noted)
 		txn_note_base(&t, &e);
 	txn_to_disk(&t.rec);
 	txn_close(&t);
+	fcntl(claims, F_SETLK, &done);
 }
 
 int housekeep_main(int argc, char **argv)
@@ -100,13 +128,13 @@ int housekeep_main(int argc, char **argv)
 	setenv("STET_STATE_DIR", argv[2], 1);
 	if (home_open(&h, &e) < 0)
 		return e.kind;
+	claims = open_claims(h.dir);
 	if (atoll(argv[3]) > 0)
-		look_after(&h, atoll(argv[3]), strcmp(argv[5], "1") == 0);
+		look_after(&h, claims, atoll(argv[3]), strcmp(argv[5], "1") == 0);
 	/* Whoever waits for the transaction need not wait for the rest. */
 	lock = atoi(argv[4]);
 	if (lock > STDERR_FILENO)
 		close(lock);
-	claims = open_claims(h.dir);
 	if (my_turn(claims)) {
 		txn_clear(&h);
 		txn_trim(&h, &e);

@@ -18,4 +18,10 @@ void housekeep(struct home *h, struct txn *t, uint64_t changes);
 #define HOUSEKEEP_OPTION "--housekeep"
 int housekeep_main(int argc, char **argv);
 
+/*
+ * Whoever looks after transaction @id in the background is ended: it is to be given up, and
+ * need not wait for what is done for its future.
+ */
+void housekeep_stop(struct home *h, int64_t id);
+
 #endif

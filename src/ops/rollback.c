@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/point.h"
 #include "txn/inplace.h"
@@ -60,6 +61,12 @@ static int go_to(struct home *h, struct txn *t, const struct rollback_req *rq,
 	return r;
 }
 
+static int give_up(struct home *h, struct txn *t, struct err *e)
+{
+	housekeep_stop(h, t->rec.id);
+	return txn_give_up(h, t, e);
+}
+
 int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct rollback_req *rq = req;
@@ -81,8 +88,7 @@ int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e
 	if (rq->to)
 		r = go_to(h, &t, rq, res, e);
 	else
-		r = rq->dry_run ? preview(&t.rec, &res->totals, e)
-				: txn_give_up(h, &t, e);
+		r = rq->dry_run ? preview(&t.rec, &res->totals, e) : give_up(h, &t, e);
 	if (r == 0) {
 		res->rec = t.rec;
 		memset(&t.rec, 0, sizeof(t.rec));

@@ -48,6 +48,17 @@ def test_as_if_they_were_few(stet, work):
     assert "kept/1" in asked[0].out
 
 
+def test_given_up_at_once(stet, work):
+    """What is still done for it in the background is no reason to wait, and nothing is lost."""
+    stet.sh("mkdir d; for i in $(seq 3000); do echo $i > d/$i; done", opts=("-q",), cwd=work).ok()
+    stet("rollback", cwd=work).ok()
+    assert not os.path.exists(work / "d")
+    stet("undo", cwd=work).ok()
+    stet("commit", cwd=work).ok()
+    assert len(os.listdir(work / "d")) == 3000 and (work / "d" / "7").read_text() == "7\n"
+    stet("check").ok()
+
+
 def peak(stet, work, *argv):
     """KiB at most. Through a small program: a child begins with what its parent has."""
     env = stet.environ({"STET_CHANGES_MAX": "100"})
