@@ -41,11 +41,11 @@ static bool claim(int fd, int which)
 	return set_lock(fd, which, F_WRLCK, false);
 }
 
-static int open_claims(const char *dir)
+static int open_claims(const char *dir, int flags)
 {
 	AUTO_FREE char *path = xasprintf("%s/tidying", dir);
 
-	return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 }
 
 /* One at a time. What comes while one waits for its turn is left to that one. */
@@ -59,7 +59,7 @@ static bool my_turn(int fd)
 
 static bool is_being_done(const char *dir)
 {
-	AUTO_CLOSE int fd = open_claims(dir);
+	AUTO_CLOSE int fd = open_claims(dir, 0);
 
 	return fd >= 0 && !claim(fd, NOW);
 }
@@ -88,7 +88,7 @@ static struct flock care_of(int64_t id, short type)
 
 void housekeep_stop(struct home *h, int64_t id)
 {
-	AUTO_CLOSE int fd = open_claims(h->dir), pidfd = -1;
+	AUTO_CLOSE int fd = open_claims(h->dir, 0), pidfd = -1;
 	struct flock l = care_of(id, F_WRLCK), again = l;
 
 	if (fd < 0 || fcntl(fd, F_GETLK, &l) < 0 || l.l_type == F_UNLCK || l.l_pid <= 0)
@@ -128,7 +128,7 @@ int housekeep_main(int argc, char **argv)
 	setenv("STET_STATE_DIR", argv[2], 1);
 	if (home_open(&h, &e) < 0)
 		return e.kind;
-	claims = open_claims(h.dir);
+	claims = open_claims(h.dir, O_CREAT);
 	if (atoll(argv[3]) > 0)
 		look_after(&h, claims, atoll(argv[3]), strcmp(argv[5], "1") == 0);
 	/* Whoever waits for the transaction need not wait for the rest. */
