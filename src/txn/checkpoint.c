@@ -97,7 +97,7 @@ static int open_layers(struct checks *c, bool change, struct err *e)
 
 enum access { LOOK, CHANGE, RECOVER /* the lock is ours, whatever the state */ };
 
-static int check_state(struct checks *c, enum access how, struct err *e)
+static int check_state(struct checks *c, enum access how, bool *running, struct err *e)
 {
 	const struct txn_record *r = &c->t->rec;
 	bool change = how == CHANGE;
@@ -112,9 +112,23 @@ static int check_state(struct checks *c, enum access how, struct err *e)
 		return err_hint(e, "stet rollback t%lld goes back to the beginning",
 				(long long)r->id);
 	}
-	if (change && txn_look(r) == TXN_RUNNING)
-		return live_open(r->dir, &c->live, e);
-	return change ? txn_pending(c->h, c->t, e) : 0;
+	*running = change && txn_look(r) == TXN_RUNNING;
+	return change && !*running ? txn_pending(c->h, c->t, e) : 0;
+}
+
+/*
+ * One at a time; whoever dies gives it up. The sandbox comes after the lock: it hears one
+ * client at a time, too, and who had the one and waited for the other would wait for ever.
+ */
+static int lock_checks(struct checks *c, bool running, struct err *e)
+{
+	const struct txn_record *r = &c->t->rec;
+
+	while (flock(c->dir, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return err_sys(e, errno, "cannot lock the checkpoints of t%lld",
+				       (long long)r->id);
+	return running ? live_open(r->dir, &c->live, e) : 0;
 }
 
 /* Who was changing it has died, and its sandbox lives: what it is now is the command's. */
@@ -134,22 +148,19 @@ static int open_checks(struct home *h, struct txn *t, enum access how,
 		       struct checks **out, struct err *e)
 {
 	struct checks *c = xcalloc(1, sizeof(*c));
-	bool change = how != LOOK;
+	bool change = how != LOOK, running = false;
 	int r;
 
 	*c = (struct checks){ .h = h, .t = t, .dir = -1, .mark = -1 };
-	r = check_state(c, how, e);
+	r = check_state(c, how, &running, e);
 	if (r == 0) {
 		c->dir = own_dir(t->rec.dir, change);
 		if (c->dir < 0 && (change || c->dir != -ENOENT))
 			r = err_sys(e, c->dir, "cannot open the checkpoints of t%lld",
 				    (long long)t->rec.id);
 	}
-	/* One at a time; whoever dies gives it up. */
-	while (r == 0 && change && flock(c->dir, LOCK_EX) < 0)
-		if (errno != EINTR)
-			r = err_sys(e, errno, "cannot lock the checkpoints of t%lld",
-				    (long long)t->rec.id);
+	if (r == 0 && change)
+		r = lock_checks(c, running, e);
 	if (r == 0 && c->live)
 		r = forget_change(c, e);
 	if (r == 0)

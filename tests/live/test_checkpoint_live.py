@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of a transaction that runs, and going back while it does."""
+import fcntl
 import json
 import os
 import signal
@@ -223,14 +224,48 @@ def test_kill(stet, work):
     agent.end()
 
 
+def control_socket(stet):
+    """Connected to the sandbox of the only transaction that runs, and the directory of its socket."""
+    (sock,) = [os.path.join(d, "ctl") for d, _, files in os.walk(stet.state) if "ctl" in files]
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    at = os.open(os.path.dirname(sock), os.O_PATH)
+    s.connect(f"/proc/self/fd/{at}/ctl")
+    os.close(at)
+    return s, os.path.dirname(sock)
+
+
+def test_who_waits_for_his_turn_does_not_keep_the_sandbox_waiting(stet, work):
+    """The one with the lock could not reach it, the one who reaches it would wait for the lock."""
+    agent = Agent(stet, work, "sh", "-c", "echo 1 > f; echo ready; read x; echo on")
+    agent.ready()
+    s, at = control_socket(stet)
+    s.close()
+    os.makedirs(f"{at}/ck", mode=0o700, exist_ok=True)
+    lock = os.open(f"{at}/ck", os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    p = stet.popen("checkpoint", "--json", cwd=work)
+
+    def waits():
+        with open("/proc/locks", encoding="ascii") as f:
+            return any(f"-> FLOCK  ADVISORY  WRITE {p.pid} " in line for line in f)
+    wait_until(waits)
+    s, _ = control_socket(stet)
+    s.settimeout(20)
+    s.send(b"x")
+    assert s.recv(4096) == b""  # heard, and no message
+    s.close()
+    os.close(lock)
+    assert p.wait(20) == 0
+    agent.go()
+    assert agent.line() == "on"
+    agent.end()
+
+
 def test_a_client_that_dies_leaves_nothing_stopped(stet, work):
     agent = Agent(stet, work, "sh", "-c", "echo 1 > f; echo ready; read x; echo on")
     agent.ready()
-    (sock,) = [os.path.join(d, "ctl") for d, _, files in os.walk(stet.state) if "ctl" in files]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        at = os.open(os.path.dirname(sock), os.O_PATH)
-        s.connect(f"/proc/self/fd/{at}/ctl")
-        os.close(at)
+    s, at = control_socket(stet)
+    with s:
         # What is no message ends the conversation; a message that is one is answered.
         s.send(b"x")
         assert s.recv(4096) == b""
@@ -242,7 +277,7 @@ def test_a_client_that_dies_leaves_nothing_stopped(stet, work):
     agent.go()
     assert agent.line() == "on"
     agent.end()
-    assert not os.path.exists(sock)
+    assert not os.path.exists(f"{at}/ctl")
 
 
 MANY = r"""
