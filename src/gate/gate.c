@@ -27,6 +27,7 @@ enum { LOOK_MS = 20, LOOK_MAX_MS = 2000 };
 
 enum state {
 	HELD_ASKED, /* in the system call; somebody has to decide */
+	HELD_TURN,  /* in it, decided; another thread of its process comes first */
 	GOING,	    /* let go on, traced; the next stop decides */
 	CERTAIN,    /* let go on as it is; gate_begun() tells how it went */
 	STOPPED,    /* committed, stopped before its first instruction, asked again */
@@ -313,11 +314,36 @@ static bool is_certain(const struct pending *p)
 	       image_is_program(&p->image);
 }
 
+static bool same_process(pid_t a, pid_t b)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%d", (int)a, (int)b);
+	return access(name, F_OK) == 0;
+}
+
+/*
+ * An exec that is on its way has a lock that PTRACE_SEIZE of its process' other threads waits
+ * for, and waits itself until all of them are gone; one of them that we trace is gone only
+ * when we have waited for it. So none is seized while another is traced.
+ */
+static bool has_turn(const struct gate *g, const struct pending *p)
+{
+	for (const struct pending *q = g->all; q; q = q->next)
+		if (q != p && q->traced && same_process(p->tid, q->tid))
+			return false;
+	return true;
+}
+
 static void go_on(struct gate *g, struct pending *p)
 {
 	if (is_certain(p)) {
 		p->state = CERTAIN;
 		unotify_answer(g->s.listener, p->id, 0, true);
+		return;
+	}
+	if (!has_turn(g, p)) {
+		p->state = HELD_TURN;
 		return;
 	}
 	if (FAULT_SKIP("gate.verify")) {
@@ -589,7 +615,15 @@ void gate_tick(struct gate *g)
 {
 	int64_t now = now_ms();
 
-	for (struct pending *p = g->all; p; p = p->next) {
+	for (struct pending *p = g->all, *next; p; p = next) {
+		next = p->next;
+		if (p->state == HELD_TURN) {
+			if (unotify_valid(g->s.listener, p->id))
+				go_on(g, p);
+			else
+				drop(g, p); /* died when the other one's exec was done */
+			continue;
+		}
 		if (p->state != GOING || p->look_at > now)
 			continue;
 		p->look_ms = p->look_ms < LOOK_MAX_MS ? p->look_ms * 2 : LOOK_MAX_MS;

@@ -57,6 +57,16 @@ def test_every_way_is_open(judged, work, probe):
     assert sorted(os.listdir(work / "there")) == sorted(WAYS)
 
 
+def test_threads_that_execute_at_once(judged, work, probe):
+    """Each wants to be the only one left: no order of theirs may stop the gate."""
+    times = 200
+    (work / "there").mkdir()
+    r = judged(probe, *[f"exec-threads=there/{i},fine" for i in range(times)], cwd=work,
+               opts=["--on-success", "commit"]).ok()
+    assert r.out == "exec-threads: ok\n" * times
+    assert len(os.listdir(work / "there")) == times
+
+
 def test_every_way_is_closed(judged, work, probe):
     (work / "there").mkdir()
     r = judged(probe, *[f"exec-{w}=there/{w},DENYME" for w in WAYS], "exec-long-arg=x,DENYME",

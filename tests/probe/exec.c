@@ -126,21 +126,30 @@ static int try_thread(const char *arg)
 	return wait_for(pid);
 }
 
-/* Two threads at once: one of them wins. */
+static pthread_barrier_t all_are_there;
+
+static void *exec_with_the_rest(void *arg)
+{
+	pthread_barrier_wait(&all_are_there);
+	return exec_here(arg);
+}
+
+/* Several threads at once: one of them wins. */
 static int try_threads(const char *arg)
 {
-	pthread_t t[4];
+	enum { OTHERS = 4 };
+	pthread_t t;
 	pid_t pid;
-	int i;
 
 	parse(arg);
 	pid = fork();
 	if (pid == 0) {
-		for (i = 0; i < 4; i++)
-			if (pthread_create(&t[i], NULL, exec_here, NULL) != 0)
+		/* While one of them executes something no other can be made. */
+		pthread_barrier_init(&all_are_there, NULL, OTHERS + 1);
+		for (int i = 0; i < OTHERS; i++)
+			if (pthread_create(&t, NULL, exec_with_the_rest, NULL) != 0)
 				_exit(ENOMEM);
-		execv(TOUCH, args);
-		_exit(errno);
+		exec_with_the_rest(NULL);
 	}
 	return wait_for(pid);
 }
