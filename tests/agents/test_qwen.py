@@ -136,6 +136,7 @@ def leave(tui, seconds):
     for _ in range(seconds):
         tui.sendcontrol("c")
         if tui.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=1) == 0:
+            tui.wait()  # it has closed the terminal, which is not yet its end
             return
     raise AssertionError(f"it does not end:\n{tui.before!r}")
 
