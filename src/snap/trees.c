@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -46,6 +47,18 @@ static bool is_window(const struct mountpoint *m)
 static bool can_overlay(const struct mountpoint *m)
 {
 	return !m->read_only && store_fs_lower(m->fstype);
+}
+
+/*
+ * Whose server has gone (a stale sshfs). What is still in the cache looks as if all were well;
+ * only the server could say how full it is. Others are not asked: a slow one may take minutes.
+ */
+static bool is_dead(const struct mountpoint *m)
+{
+	struct statfs fs;
+
+	return strncmp(m->fstype, "fuse", 4) == 0 && statfs(m->target, &fs) < 0 &&
+	       errno == ENOTCONN;
 }
 
 /* --- an ordinary user: `/` read-only, overlays over what he can write --- */
@@ -127,7 +140,8 @@ static void collect(struct plan *p, struct candidates *c)
 
 		if (m->visible && can_overlay(m) && strcmp(m->target, "/") != 0 &&
 		    !is_remade(m->target) && !plan_is_private(p, m->target) &&
-		    !path_within(m->target, "/run") && may_write(m->target))
+		    !path_within(m->target, "/run") && may_write(m->target) &&
+		    !is_dead(m))
 			candidate(p, c, m->target);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
@@ -193,7 +207,7 @@ static int plan_tree(struct plan *p, const char *path, struct err *e)
 {
 	const struct mountpoint *m = mountinfo_of(&p->mi, path);
 
-	if (is_window(m) || access(path, R_OK | X_OK) < 0) {
+	if (is_window(m) || access(path, R_OK | X_OK) < 0 || is_dead(m)) {
 		plan_step(p, STEP_MASK, path, NULL, 0, "not readable, or the host's own");
 		return 0;
 	}

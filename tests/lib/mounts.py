@@ -14,11 +14,13 @@ the namespace.
   alias             the root file system once more, bound at another place
   foreign           objects of other owners that USER may write
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
+  dead              one in user space whose server is gone
 """
 import os
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -78,6 +80,18 @@ def make_foreign(where, who):
     os.chmod(f"{where}/root-0755/file", 0o644)
 
 
+def make_dead(where, who, images):
+    """What the server has answered once is believed for an hour."""
+    os.mkdir(f"{images}/dead", 0o755)
+    os.chown(f"{images}/dead", who.uid, who.gid)
+    before = os.stat(where).st_dev
+    with subprocess.Popen(["bindfs", "-f", "-o", "allow_other,attr_timeout=3600",
+                           f"{images}/dead", where]) as server:
+        while server.poll() is None and os.stat(where).st_dev == before:
+            time.sleep(0.01)
+        server.kill()
+
+
 def make(need, where, who, images):
     if need in MKFS:
         make_loop(need, where, who, images)
@@ -102,6 +116,9 @@ def make(need, where, who, images):
             os.mkdir(f"{images}/fuse", 0o755)
             os.chown(f"{images}/fuse", who.uid, who.gid)
             command("bindfs", "-o", "allow_other", f"{images}/fuse", where)
+    elif need == "dead":
+        if os.path.exists("/dev/fuse"):
+            make_dead(where, who, images)
     elif need == "foreign":
         make_foreign(where, who)
     else:

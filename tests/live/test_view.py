@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from stetlib import differences
 
-NEEDS = "foreign strict readonly"
+NEEDS = "foreign strict readonly dead"
 ROOT = os.geteuid() == 0
 GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a",
        "GIT_COMMITTER_EMAIL": "a@b", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -318,3 +318,16 @@ def test_workspace_on_a_read_only_mount(stet, filesystem, where):
     assert r.rc != 0
     with open(f"{filesystem(where)}/file", encoding="ascii") as f:
         assert f.read() == "kept\n"
+
+
+def test_a_mount_whose_server_is_gone(stet, work, filesystem):
+    """Nobody can do anything there; everywhere else there is work to do."""
+    place = filesystem("dead")
+    if not os.path.exists("/dev/fuse"):
+        pytest.skip("impossible here: no FUSE")
+    assert os.access(place, os.W_OK)  # as far as the kernel remembers
+    with pytest.raises(OSError):
+        os.listdir(place)
+    stet.sh(f"echo new > new; ! ls {place} && ! touch {place}/file", cwd=work,
+            opts=["--on-success", "commit"]).ok()
+    assert (work / "new").read_text() == "new\n"
