@@ -38,6 +38,7 @@ enum state {
 struct pending {
 	struct pending *next;
 	pid_t tid, pid; /* who asked; who it is after the commit */
+	pid_t parent;
 	uint64_t id, seq;
 	enum state state;
 	bool traced, unverified;
@@ -126,10 +127,11 @@ static void post(struct gate *g, const void *data, size_t len)
 static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 		    enum exec_outcome outcome)
 {
-	struct wire_head h = { .kind = kind, .outcome = outcome, .pid = p->pid };
+	struct wire_head h = {
+		.kind = kind, .outcome = outcome, .pid = p->pid, .ppid = p->parent
+	};
 	AUTO_BUF struct buf b = BUF_INIT;
 
-	h.ppid = image_parent(p->pid);
 	h.seq = p->seq = ++g->seq;
 	wire_pack(&b, &h, &p->image, &p->verdict);
 	post(g, b.data, b.len);
@@ -180,8 +182,6 @@ static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 {
 	if (g->s.calls->observe || p->verdict.kind == VERDICT_KILL)
 		send_up(g, WIRE_TELL, p, outcome);
-	if (outcome == EXEC_RAN || outcome == EXEC_UNVERIFIED)
-		exits_watch(&g->exits, p->pid);
 	log_debug("exec of %s by %d: %s", p->image.exe ? p->image.exe : "?", (int)p->pid,
 		  exec_outcome_name(outcome));
 }
@@ -251,8 +251,9 @@ static void put_down(struct gate *g, struct pending *p)
 
 static void let_run(struct gate *g, struct pending *p)
 {
-	tell(g, p, EXEC_RAN);
+	exits_watch(&g->exits, p->pid);
 	ptrace(PTRACE_DETACH, p->pid, 0, 0);
+	tell(g, p, EXEC_RAN); /* while it runs: nobody waits for the telling */
 	drop(g, p);
 }
 
@@ -260,6 +261,7 @@ static void let_run(struct gate *g, struct pending *p)
 
 static void go_plain(struct gate *g, struct pending *p)
 {
+	exits_watch(&g->exits, p->pid);
 	tell(g, p, EXEC_UNVERIFIED);
 	unotify_answer(g->s.listener, p->id, 0, true);
 	drop(g, p);
@@ -397,7 +399,8 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 	p->first = !g->command;
 	if (p->first)
 		g->command = p->pid;
-	p->call = p->pid != g->command && image_parent(p->pid) == g->command;
+	p->parent = image_parent(p->pid);
+	p->call = p->pid != g->command && p->parent == g->command;
 	p->id = req->id;
 	p->verdict = (struct verdict){ .kind = VERDICT_ALLOW };
 	p->unverified = false;
@@ -411,6 +414,8 @@ void gate_begun(struct gate *g, bool ran)
 
 	if (!p || p->state != CERTAIN)
 		return;
+	if (ran)
+		exits_watch(&g->exits, p->pid);
 	tell(g, p, ran ? EXEC_RAN : EXEC_FAILED);
 	drop(g, p);
 }

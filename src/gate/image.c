@@ -276,11 +276,12 @@ static int read_args(int proc, struct image *out)
 
 	if (fd < 0)
 		return -errno;
-	while ((n = read(fd, some, sizeof(some))) > 0) {
-		buf_add(&b, some, (size_t)n);
+	do { /* less than there is room for: it is all */
+		n = read(fd, some, sizeof(some));
+		buf_add(&b, some, n > 0 ? (size_t)n : 0);
 		if (b.len > PEEK_ARGS_MAX)
 			return -E2BIG;
-	}
+	} while (n == sizeof(some));
 	if (n < 0 || !b.len || b.data[b.len - 1])
 		return n < 0 ? -errno : -EFAULT;
 	for (size_t i = 0; i < b.len; i++)
