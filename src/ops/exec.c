@@ -25,31 +25,17 @@ static const struct verb_opt opts[] = {
 	{ "check", 'c', OPT_LIST, "COMMAND",
 	  "commit only if this shell command succeeds afterwards; repeatable", AT(checks),
 	  NULL, ARG_WORD },
-	{ "workspace", 'w', OPT_STRING, "DIR", "the project (default: current directory)",
-	  AT(workspace), NULL, ARG_DIR },
-	LIMIT_ROWS(offsetof(struct exec_req, limits)),
+	SANDBOX_ROWS(AT(sandbox)),
+	LIMIT_ROWS(AT(limits)),
 	{ "output", 0, OPT_SIZE, "SIZE",
 	  "how much of each output stream the result holds (default 64K)", AT(output) },
 	{ "keep-on-failure", 0, OPT_FLAG, NULL,
 	  "leave the transaction pending if it is not committed", AT(keep_on_failure) },
 	{ "accept-risky", 0, OPT_FLAG, NULL, "commit what deserves a look, too",
 	  AT(accept_risky) },
-	{ "env", 'e', OPT_LIST, "NAME[=VALUE]",
-	  "set a variable for the command, or pass ours on; repeatable", AT(env), NULL,
-	  ARG_ENV },
-	{ "clean-env", 0, OPT_FLAG, NULL,
-	  "start from HOME, USER, LOGNAME, PATH, SHELL, TERM, LANG, LC_* and TZ alone",
-	  AT(clean_env) },
-	{ "hide", 0, OPT_LIST, "PATH", "make it invisible inside; repeatable", AT(hide),
-	  NULL, ARG_PATH },
 	{ "ask", 0, OPT_CHOICE, "WHO",
 	  "who answers what a rule asks: nobody (default), socket (stet consent)",
 	  AT(ask), askers, ARG_CHOICE },
-	{ "policy", 0, OPT_STRING, "FILE",
-	  "judge by FILE and the built-in policy, not by the ones that lie around",
-	  AT(policy), NULL, ARG_PATH },
-	{ "no-policy", 0, OPT_FLAG, NULL, "let every command run, whatever it is",
-	  AT(no_policy) },
 	{ "quiet", 'q', OPT_FLAG, NULL, "no summary", AT(quiet) },
 	{ NULL },
 };
@@ -276,22 +262,24 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	struct exec_res *res = result;
 	struct call c = { .ctx = ctx, .rq = rq, .res = res };
 	const struct sandbox_ask ask = {
-		.workspace = rq->workspace,
+		.workspace = rq->sandbox.workspace,
 		.argv = rq->argv,
-		.hide = rq->hide,
+		.hide = rq->sandbox.hide,
 		.atomic = !rq->keep_on_failure,
 		.headless = true,
 		.ask_socket = rq->ask == 2,
-		.policy = rq->policy,
-		.no_policy = rq->no_policy,
+		.policy = rq->sandbox.policy,
+		.no_policy = rq->sandbox.no_policy,
 	};
 	int64_t began = now_us();
 	int r;
 
-	if (sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &c.sb, e) < 0)
+	if (sandbox_env_check(rq->sandbox.env, e) < 0 ||
+	    sandbox_open(ctx, &ask, &c.sb, e) < 0)
 		return -1;
 	c.left = limits_of(&rq->limits, c.sb.judge.policy);
-	c.env = sandbox_env(ctx, c.sb.judge.policy, rq->clean_env, rq->env, INT64_MAX);
+	c.env = sandbox_env(ctx, c.sb.judge.policy, rq->sandbox.clean_env,
+			    rq->sandbox.env, INT64_MAX);
 	r = call(&c, e);
 	strv_free(c.env);
 	res->verdicts = TAKE_PTR(c.sb.judge.seen);

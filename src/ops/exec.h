@@ -8,15 +8,12 @@
 
 struct exec_req {
 	struct verb_common common;
+	struct sandbox_opts sandbox;
 	int ask; /* 1 nobody, 2 socket */
-	const char *policy;
-	bool no_policy;
-	const char *workspace;
 	char **checks;
 	struct limit_opts limits;
 	uint64_t output; /* how much of each stream the result holds */
-	char **env, **hide;
-	bool clean_env, keep_on_failure, accept_risky, quiet;
+	bool keep_on_failure, accept_risky, quiet;
 	char **argv;
 };
 

@@ -23,8 +23,6 @@ static const char *const tmps[] = { "private", "host", NULL };
 #define AT(field) offsetof(struct run_req, field)
 
 static const struct verb_opt opts[] = {
-	{ "workspace", 'w', OPT_STRING, "DIR", "the project (default: current directory)",
-	  AT(workspace), NULL, ARG_DIR },
 	{ "name", 'n', OPT_STRING, "NAME", "a name to call the transaction by",
 	  AT(name) },
 	{ "on-success", 0, OPT_CHOICE, "ACTION",
@@ -35,13 +33,8 @@ static const struct verb_opt opts[] = {
 	  ARG_CHOICE },
 	{ "accept-risky", 0, OPT_FLAG, NULL, "commit what deserves a look, too",
 	  AT(accept_risky) },
-	LIMIT_ROWS(offsetof(struct run_req, limits)),
-	{ "env", 'e', OPT_LIST, "NAME[=VALUE]",
-	  "set a variable for the command, or pass ours on; repeatable", AT(env), NULL,
-	  ARG_ENV },
-	{ "clean-env", 0, OPT_FLAG, NULL,
-	  "start from HOME, USER, LOGNAME, PATH, SHELL, TERM, LANG, LC_* and TZ alone",
-	  AT(clean_env) },
+	SANDBOX_ROWS(AT(sandbox)),
+	LIMIT_ROWS(AT(limits)),
 	{ "tmp", 0, OPT_CHOICE, "MODE",
 	  "private: an empty /tmp (default); host: the host's, captured like the rest",
 	  AT(tmp), tmps, ARG_CHOICE },
@@ -56,16 +49,9 @@ static const struct verb_opt opts[] = {
 	{ "write-through", 0, OPT_LIST, "PATH",
 	  "let writes there reach the host at once, beyond undo; repeatable",
 	  AT(write_through), NULL, ARG_PATH },
-	{ "hide", 0, OPT_LIST, "PATH", "make it invisible inside; repeatable", AT(hide),
-	  NULL, ARG_PATH },
 	{ "ask", 0, OPT_CHOICE, "WHO",
 	  "who answers what a rule asks: terminal (default), socket (stet consent), nobody",
 	  AT(ask), askers, ARG_CHOICE },
-	{ "policy", 0, OPT_STRING, "FILE",
-	  "judge by FILE and the built-in policy, not by the ones that lie around",
-	  AT(policy), NULL, ARG_PATH },
-	{ "no-policy", 0, OPT_FLAG, NULL, "let every command run, whatever it is",
-	  AT(no_policy) },
 	{ "quiet", 'q', OPT_FLAG, NULL, "no summary and no question", AT(quiet) },
 	{ NULL },
 };
@@ -289,8 +275,8 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 		.limits = limits_of(&rq->limits, sb->judge.policy),
 		.want_tty = true,
 	};
-	char **env = sandbox_env(ctx, sb->judge.policy, rq->clean_env, rq->env,
-				 INT64_MAX);
+	char **env = sandbox_env(ctx, sb->judge.policy, rq->sandbox.clean_env,
+				 rq->sandbox.env, INT64_MAX);
 	struct run_decision d = { .accept_risky = rq->accept_risky,
 				  .policy = sb->judge.policy };
 	int r;
@@ -347,24 +333,25 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct run_req *rq = req;
 	struct sandbox_ask ask = {
-		.workspace = rq->workspace,
+		.workspace = rq->sandbox.workspace,
 		.name = rq->name,
 		.argv = rq->argv,
 		.host_tmp = rq->tmp == 2,
 		.read_only = rq->read_only,
 		.write_through = rq->write_through,
-		.hide = rq->hide,
+		.hide = rq->sandbox.hide,
 		.ask_socket = rq->ask == 2,
 		.headless = rq->ask == 3,
-		.policy = rq->policy,
-		.no_policy = rq->no_policy,
+		.policy = rq->sandbox.policy,
+		.no_policy = rq->sandbox.no_policy,
 	};
 	struct sandbox sb;
 	int r;
 
 	if ((rq->name && run_check_name(rq->name, e) < 0) ||
 	    parse_points(rq->checkpoint, &ask, e) < 0 || parse_backend(rq, &ask, e) < 0 ||
-	    sandbox_env_check(rq->env, e) < 0 || sandbox_open(ctx, &ask, &sb, e) < 0)
+	    sandbox_env_check(rq->sandbox.env, e) < 0 ||
+	    sandbox_open(ctx, &ask, &sb, e) < 0)
 		return -1;
 	r = run_execute(ctx, &sb, rq, result, e);
 	sandbox_close(&sb);

@@ -5,6 +5,7 @@
 #include "change/change.h"
 #include "ops/limits.h"
 #include "ops/policy_files.h"
+#include "ops/sandbox.h"
 #include "ops/verb.h"
 #include "runner/runner.h"
 #include "txn/commit.h"
@@ -18,18 +19,16 @@ enum run_action {
 
 struct run_req {
 	struct verb_common common;
-	const char *policy;
+	struct sandbox_opts sandbox;
 	int ask; /* 1 terminal, 2 socket, 3 nobody */
-	bool no_policy;
-	const char *workspace, *name;
+	const char *name;
 	int on_success, on_failure; /* enum run_action */
 	struct limit_opts limits;
-	char **env;
-	bool clean_env, quiet, accept_risky;
+	bool quiet, accept_risky;
 	int tmp;		/* 1 private, 2 host */
 	int backend;		/* 1 overlay, 2 btrfs */
 	const char *checkpoint; /* every-call, risky, none or a time; NULL: every-call */
-	char **read_only, **write_through, **hide;
+	char **read_only, **write_through;
 	char **argv;
 };
 
@@ -103,7 +102,6 @@ int op_run(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 /* The parts of it that fork shares: a name for a transaction; the command and what
  * becomes of the transaction, in a sandbox that is open. */
-struct sandbox;
 int run_check_name(const char *name, struct err *e);
 int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq,
 		struct run_res *res, struct err *e);

@@ -3,15 +3,52 @@
 #define STET_OPS_SANDBOX_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 #include "ops/ctx.h"
 #include "ops/judge.h"
 #include "ops/policy_files.h"
+#include "ops/verb.h"
 #include "runner/runner.h"
 #include "snap/view.h"
 
 /* What run, exec and explore share: how a sandbox was wished for, and what its command sees. */
+
+/* As options of a verb; part of the requests that take them. */
+struct sandbox_opts {
+	const char *workspace, *policy;
+	char **env, **hide;
+	bool clean_env, no_policy;
+};
+
+/* Their rows in a table of options; @at: where the struct lies in the request. */
+#define SANDBOX_ROW(at, name, letter, type, value, text, field, arg)           \
+	{                                                                      \
+		name, letter, type, value, text,                               \
+			(at) + offsetof(struct sandbox_opts, field), NULL, arg \
+	}
+#define SANDBOX_ROWS(at)                                                                     \
+	SANDBOX_ROW(at, "workspace", 'w', OPT_STRING, "DIR",                                 \
+		    "the project (default: current directory)", workspace, ARG_DIR),         \
+		SANDBOX_ROW(                                                                 \
+			at, "env", 'e', OPT_LIST, "NAME[=VALUE]",                            \
+			"set a variable for the command, or pass ours on; repeatable",       \
+			env, ARG_ENV),                                                       \
+		SANDBOX_ROW(                                                                 \
+			at, "clean-env", 0, OPT_FLAG, NULL,                                  \
+			"start from HOME, USER, LOGNAME, PATH, SHELL, TERM, LANG, LC_* and " \
+			"TZ alone",                                                          \
+			clean_env, 0),                                                       \
+		SANDBOX_ROW(at, "hide", 0, OPT_LIST, "PATH",                                 \
+			    "make it invisible inside; repeatable", hide, ARG_PATH),         \
+		SANDBOX_ROW(                                                                 \
+			at, "policy", 0, OPT_STRING, "FILE",                                 \
+			"judge by FILE and the built-in policy, not by the ones that lie "   \
+			"around",                                                            \
+			policy, ARG_PATH),                                                   \
+		SANDBOX_ROW(at, "no-policy", 0, OPT_FLAG, NULL,                              \
+			    "let every command run, whatever it is", no_policy, 0)
 
 /* Wishes that are recorded with the transaction, so that it can be entered again. */
 struct sandbox_wish {
