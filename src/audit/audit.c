@@ -17,12 +17,15 @@
 #include "base/cleanup.h"
 
 #define HEAD_FORMAT "stet-audit 1 %020" PRIu64 " %020" PRIu64 " %s\n"
-enum { HEAD_LEN = 13 + 21 + 21 + HASH_HEX + 1, TAIL_MAX = 1 << 20 };
+enum { HEAD_LEN = 13 + 21 + 21 + HASH_HEX + 1, TAIL_MAX = 1 << 20, GATHER_MAX = 1 << 16 };
 
 struct audit {
 	int dir, log, head;
 	uint64_t full; /* of the size of a volume */
 	uint64_t lost; /* records that could not be written */
+	bool held;     /* the lock is ours; records gather in @line */
+	uint64_t gathered;
+	struct chain chain; /* under the lock: where it stands with what is in @line */
 	struct buf body, line;
 };
 
@@ -236,39 +239,72 @@ static void turn_over(struct audit *a, struct chain *c)
 		add_trouble(a, c, "pruned", gone);
 }
 
-static int append_locked(struct audit *a)
-{
-	struct chain c;
-	int r;
-
-	buf_reset(&a->line);
-	r = catch_up(a, &c);
-	if (r < 0)
-		return r;
-	turn_over(a, &c);
-	if (a->lost)
-		add_trouble(a, &c, "lost", a->lost);
-	add_line(a, &c);
-	r = write_all(a->log, a->line.data, a->line.len);
-	if (r < 0)
-		return r;
-	a->lost = 0;
-	c.size += a->line.len;
-	return head_write(a->head, &c);
-}
-
-static int append(struct audit *a)
+static int lock_books(struct audit *a)
 {
 	int r;
 
 	while (flock(a->head, LOCK_EX) < 0)
 		if (errno != EINTR)
 			return -errno;
-	r = append_locked(a);
-	flock(a->head, LOCK_UN);
-	if (r < 0)
-		a->lost++;
+	buf_reset(&a->line);
+	a->gathered = 0;
+	r = catch_up(a, &a->chain);
+	if (r < 0) {
+		flock(a->head, LOCK_UN);
+		return r;
+	}
+	turn_over(a, &a->chain);
+	if (a->lost)
+		add_trouble(a, &a->chain, "lost", a->lost);
+	return 0;
+}
+
+static int write_lines(struct audit *a)
+{
+	int r = write_all(a->log, a->line.data, a->line.len);
+
+	if (r == 0) {
+		a->lost = 0;
+		a->chain.size += a->line.len;
+		r = head_write(a->head, &a->chain);
+	} else {
+		a->lost += a->gathered;
+	}
+	a->gathered = 0;
+	buf_reset(&a->line);
 	return r;
+}
+
+static int unlock_books(struct audit *a)
+{
+	int r = a->line.len ? write_lines(a) : 0;
+
+	a->held = false;
+	flock(a->head, LOCK_UN);
+	return r;
+}
+
+static int append(struct audit *a)
+{
+	int r = a->held ? 0 : lock_books(a);
+
+	if (r < 0) {
+		a->lost++;
+		return r;
+	}
+	add_line(a, &a->chain);
+	a->gathered++;
+	return a->held && a->line.len < GATHER_MAX ? 0 : unlock_books(a);
+}
+
+void audit_gather(struct audit *a, bool begin)
+{
+	if (!a || a->held == begin)
+		return;
+	if (begin)
+		a->held = lock_books(a) == 0;
+	else
+		unlock_books(a);
 }
 
 void audit_volume(struct audit *a, uint64_t size)

@@ -71,6 +71,12 @@ int audit_op(struct audit *a, const struct audit_op *o);
 /* The end of a process that had executed something; @status as waitpid(2) has it. */
 int audit_exit(struct audit *a, int64_t txn, pid_t pid, int status);
 
+/*
+ * Between begin and end, records gather and are written together at the end. Nobody else can
+ * write meanwhile: for a moment only, in which nothing is waited for.
+ */
+void audit_gather(struct audit *a, bool begin);
+
 /* For tests: a volume is full at this size. */
 void audit_volume(struct audit *a, uint64_t size);
 

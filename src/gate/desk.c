@@ -63,6 +63,12 @@ static void observe(struct desk *d, const struct wire_exec *x)
 		 x->verdict.why ? x->verdict.why : "");
 }
 
+static void gather(const struct desk *d, bool begin)
+{
+	if (d->calls->gather)
+		d->calls->gather(d->calls->ctx, begin);
+}
+
 static int serve(struct desk *d, size_t len)
 {
 	AUTO_FREE const char **argv = NULL;
@@ -74,6 +80,8 @@ static int serve(struct desk *d, size_t len)
 	argv = x.argv;
 	if (r < 0)
 		return r;
+	/* While somebody is asked or a checkpoint taken, the books are others' too. */
+	gather(d, x.head.kind == WIRE_EXIT || x.head.kind == WIRE_TELL);
 	if (x.head.kind == WIRE_EXIT) {
 		if (d->calls->ended)
 			d->calls->ended(d->calls->ctx, x.head.pid, (int)x.head.seq);
@@ -90,13 +98,11 @@ static int serve(struct desk *d, size_t len)
 	return 0;
 }
 
-int desk_serve(struct desk *d)
+static int serve_all(struct desk *d)
 {
 	ssize_t n;
 	int r = 0;
 
-	if (!d->data)
-		d->data = xmalloc(WIRE_MAX);
 	while (r == 0) {
 		n = recv(d->sock, d->data, WIRE_MAX, MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
@@ -105,6 +111,17 @@ int desk_serve(struct desk *d)
 			return n == 0 ? -ECONNRESET : errno == EAGAIN ? 0 : -errno;
 		r = serve(d, (size_t)n);
 	}
+	return r;
+}
+
+int desk_serve(struct desk *d)
+{
+	int r;
+
+	if (!d->data)
+		d->data = xmalloc(WIRE_MAX);
+	r = serve_all(d);
+	gather(d, false);
 	return r;
 }
 

@@ -53,23 +53,29 @@ static unsigned find(const struct exits *x, pid_t pid)
 	return i;
 }
 
-void exits_watch(struct exits *x, pid_t pid)
+int exits_hold(pid_t pid, pid_t *parent)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct info i = { 0 };
+
+	*parent = fd >= 0 && ioctl(fd, GET_INFO, &i) == 0 ? (pid_t)i.ppid : 0;
+	return fd;
+}
+
+void exits_watch(struct exits *x, pid_t pid, int fd)
 {
 	/* No events asked for: a pidfd hangs up when its process has been waited for. */
 	struct epoll_event e = { .data.u64 = (uint64_t)pid };
-	int fd;
+	AUTO_CLOSE int own = fd;
 
 	if (x->epoll < 0 || x->n == EXITS_MAX || find(x, pid) < x->n)
 		return;
-	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (fd < 0)
+	if (own < 0)
+		own = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (own < 0 || epoll_ctl(x->epoll, EPOLL_CTL_ADD, own, &e) < 0)
 		return;
-	if (epoll_ctl(x->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
-		close(fd);
-		return;
-	}
 	x->pids[x->n] = pid;
-	x->fds[x->n++] = fd;
+	x->fds[x->n++] = TAKE_FD(own);
 }
 
 bool exits_next(struct exits *x, pid_t *pid, int *status)

@@ -23,8 +23,14 @@ struct exits {
 void exits_open(struct exits *x);
 void exits_close(struct exits *x);
 
-/* To be told once however often it executes something else. */
-void exits_watch(struct exits *x, pid_t pid);
+/*
+ * A process held by a pidfd, and its parent: 0 if the kernel does not tell. -1 if it is gone, or
+ * a thread that is not its process' first.
+ */
+int exits_hold(pid_t pid, pid_t *parent);
+
+/* To be told once however often it executes something else. Takes @fd, or holds it itself. */
+void exits_watch(struct exits *x, pid_t pid, int fd);
 
 /* One that has ended, with its status as waitpid(2) has it; false if there is none now. */
 bool exits_next(struct exits *x, pid_t *pid, int *status);

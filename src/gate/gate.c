@@ -2,6 +2,7 @@
 #include "gate/gate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +26,12 @@
 /* So long an exec may take before we look whether it has failed. */
 enum { LOOK_MS = 20, LOOK_MAX_MS = 2000 };
 
+/*
+ * What nobody waits for goes to the desk when so much has gathered, or after such a time: to
+ * wake it for every exec would cost as much as judging does.
+ */
+enum { GATHER_MAX = 65536, GATHER_MS = 5 };
+
 enum state {
 	HELD_ASKED, /* in the system call; somebody has to decide */
 	HELD_TURN,  /* in it, decided; another thread of its process comes first */
@@ -39,6 +46,7 @@ struct pending {
 	struct pending *next;
 	pid_t tid, pid; /* who asked; who it is after the commit */
 	pid_t parent;
+	int held, proc; /* its pidfd and its directory in /proc, or -1 */
 	uint64_t id, seq;
 	enum state state;
 	bool traced, unverified;
@@ -55,7 +63,9 @@ struct gate {
 	struct image_place place;
 	struct pending *all;
 	uint64_t seq;
-	struct buf unsent; /* one packet that did not go at once */
+	struct buf unsent; /* packets, a length before each */
+	int64_t send_at; /* when they are to go; 0: there are none, or no room for them */
+	bool blocked;
 	bool killed;
 	pid_t command; /* who asked first: nothing else can have been there */
 	struct exits exits;
@@ -74,7 +84,7 @@ struct gate *gate_new(const struct gate_setup *s)
 	struct gate *g = xcalloc(1, sizeof(*g));
 
 	g->s = *s;
-	g->place = (struct image_place){ s->since, s->root };
+	g->place = (struct image_place){ s->since, s->root, -1 };
 	g->exits.epoll = -1;
 	if (s->calls->ended)
 		exits_open(&g->exits);
@@ -90,6 +100,14 @@ static struct pending *find(const struct gate *g, pid_t tid)
 	return p;
 }
 
+static void forget(struct pending *p)
+{
+	cleanup_close(&p->held);
+	cleanup_close(&p->proc);
+	p->held = p->proc = -1;
+	image_free(&p->image);
+}
+
 static void drop(struct gate *g, struct pending *p)
 {
 	struct pending **at = &g->all;
@@ -97,7 +115,7 @@ static void drop(struct gate *g, struct pending *p)
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
-	image_free(&p->image);
+	forget(p);
 	free(p);
 }
 
@@ -108,20 +126,21 @@ void gate_free(struct gate *g)
 	while (g->all)
 		drop(g, g->all);
 	exits_close(&g->exits);
+	cleanup_close(&g->place.fds);
 	buf_free(&g->unsent);
 	free(g);
 }
 
 /* --- to the desk --- */
 
-static void post(struct gate *g, const void *data, size_t len)
+static void post(struct gate *g, const void *data, size_t len, bool now)
 {
-	if (!g->unsent.len &&
-	    send(g->s.sock, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-		return;
-	/* A few at most: gate_ready() is false until they are gone. A length before each. */
 	buf_add(&g->unsent, &len, sizeof(len));
 	buf_add(&g->unsent, data, len);
+	if (now || g->unsent.len >= GATHER_MAX)
+		gate_flush(g);
+	else if (!g->send_at && !g->blocked)
+		g->send_at = now_ms() + GATHER_MS;
 }
 
 static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
@@ -134,7 +153,7 @@ static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 
 	h.seq = p->seq = ++g->seq;
 	wire_pack(&b, &h, &p->image, &p->verdict);
-	post(g, b.data, b.len);
+	post(g, b.data, b.len, kind != WIRE_TELL || p->verdict.kind == VERDICT_KILL);
 }
 
 int gate_exits_fd(const struct gate *g)
@@ -149,11 +168,16 @@ void gate_exits(struct gate *g)
 
 	while (gate_ready(g) && exits_next(&g->exits, &h.pid, &status)) {
 		h.seq = (uint32_t)status;
-		post(g, &h, sizeof(h));
+		post(g, &h, sizeof(h), false);
 	}
 }
 
 bool gate_ready(const struct gate *g)
+{
+	return !g->blocked;
+}
+
+bool gate_idle(const struct gate *g)
 {
 	return !g->unsent.len;
 }
@@ -168,6 +192,12 @@ void gate_flush(struct gate *g)
 			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			break;
 		at += sizeof(len) + len;
+	}
+	g->send_at = 0;
+	g->blocked = at < g->unsent.len;
+	if (!g->blocked) {
+		buf_reset(&g->unsent);
+		return;
 	}
 	memmove(g->unsent.data, g->unsent.data + at, g->unsent.len - at);
 	buf_truncate(&g->unsent, g->unsent.len - at);
@@ -251,7 +281,7 @@ static void put_down(struct gate *g, struct pending *p)
 
 static void let_run(struct gate *g, struct pending *p)
 {
-	exits_watch(&g->exits, p->pid);
+	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
 	ptrace(PTRACE_DETACH, p->pid, 0, 0);
 	tell(g, p, EXEC_RAN); /* while it runs: nobody waits for the telling */
 	drop(g, p);
@@ -261,7 +291,7 @@ static void let_run(struct gate *g, struct pending *p)
 
 static void go_plain(struct gate *g, struct pending *p)
 {
-	exits_watch(&g->exits, p->pid);
+	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
 	tell(g, p, EXEC_UNVERIFIED);
 	unotify_answer(g->s.listener, p->id, 0, true);
 	drop(g, p);
@@ -389,7 +419,7 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 		/* A former exec of the same task: over, or this one could not be here. */
 		if (p->state == GOING || p->state == CERTAIN)
 			tell(g, p, EXEC_FAILED);
-		image_free(&p->image);
+		forget(p);
 	} else {
 		p = xcalloc(1, sizeof(*p));
 		p->next = g->all;
@@ -399,7 +429,10 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 	p->first = !g->command;
 	if (p->first)
 		g->command = p->pid;
-	p->parent = image_parent(p->pid);
+	p->proc = image_dir(p->pid);
+	p->held = exits_hold(p->pid, &p->parent);
+	if (!p->parent)
+		p->parent = image_parent(p->pid);
 	p->call = p->pid != g->command && p->parent == g->command;
 	p->id = req->id;
 	p->verdict = (struct verdict){ .kind = VERDICT_ALLOW };
@@ -415,7 +448,7 @@ void gate_begun(struct gate *g, bool ran)
 	if (!p || p->state != CERTAIN)
 		return;
 	if (ran)
-		exits_watch(&g->exits, p->pid);
+		exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
 	tell(g, p, ran ? EXEC_RAN : EXEC_FAILED);
 	drop(g, p);
 }
@@ -424,8 +457,12 @@ void gate_request(struct gate *g)
 {
 	const struct seccomp_notif *req = g->s.listener->req;
 	struct pending *p = take_up(g, req);
-	int r = image_asked(&g->place, req, &p->image);
+	int r;
 
+	/* Not before: until then the /proc that we see may be the host's. */
+	if (g->place.fds < 0)
+		g->place.fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r = image_asked(&g->place, req, p->proc, &p->image);
 	if (r < 0) {
 		unotify_answer(g->s.listener, p->id, r, false);
 		if (p->traced && ptrace(PTRACE_INTERRUPT, p->tid, 0, 0) == 0)
@@ -486,7 +523,7 @@ static void verify(struct gate *g, struct pending *p)
 	struct image now;
 	bool same;
 
-	if (image_committed(&g->place, p->pid, &now) < 0) {
+	if (image_committed(&g->place, p->proc, &p->image, &now) < 0) {
 		image_free(&now);
 		p->verdict = (struct verdict){ .kind = VERDICT_DENY,
 					       .rule = "exec.unverifiable",
@@ -519,8 +556,14 @@ static struct pending *committed(struct gate *g, pid_t pid)
 	/* The process' first thread is no more, and nobody will tell. */
 	if (leader && leader != p)
 		drop(g, leader);
-	if (p)
-		p->tid = p->pid = pid;
+	if (!p || p->tid == pid)
+		return p;
+	/* What we hold is the thread's own, whose number is no more. */
+	cleanup_close(&p->held);
+	cleanup_close(&p->proc);
+	p->held = -1;
+	p->proc = image_dir(pid);
+	p->tid = p->pid = pid;
 	return p;
 }
 
@@ -588,7 +631,7 @@ bool gate_answered(struct gate *g)
 
 int gate_wait_ms(const struct gate *g)
 {
-	int64_t first = 0, left;
+	int64_t first = g->send_at, left;
 
 	for (const struct pending *p = g->all; p; p = p->next)
 		if (p->state == GOING && (!first || p->look_at < first))
@@ -620,6 +663,8 @@ void gate_tick(struct gate *g)
 {
 	int64_t now = now_ms();
 
+	if (g->send_at && g->send_at <= now)
+		gate_flush(g);
 	for (struct pending *p = g->all, *next; p; p = next) {
 		next = p->next;
 		if (p->state == HELD_TURN) {

@@ -62,6 +62,8 @@ struct gate_calls {
 	/* Verdict ask: true is yes. NULL: no. @until: CLOCK_MONOTONIC in ms, or 0. */
 	bool (*ask)(void *ctx, const struct exec_facts *f, const struct verdict *v,
 		    int64_t until);
+	/* What is observed and has ended between the two comes in one go. */
+	void (*gather)(void *ctx, bool begin);
 	/* After the fact, in the order in which it was settled. */
 	void (*observe)(void *ctx, const struct exec_event *ev);
 	/*
@@ -102,6 +104,9 @@ bool gate_answered(struct gate *g);
 /* May more requests be received? If not, wait until the socket is writable, then flush. */
 bool gate_ready(const struct gate *g);
 void gate_flush(struct gate *g);
+
+/* Has the desk been told everything? Something may wait to be sent together with more. */
+bool gate_idle(const struct gate *g);
 
 /* Milliseconds until gate_tick() is to be called; -1: never. */
 int gate_wait_ms(const struct gate *g);

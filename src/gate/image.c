@@ -217,17 +217,17 @@ static void unknown(struct image *i)
 
 static void look_at(const struct image_place *place, int fd, struct image *i)
 {
-	char name[32];
+	char name[16];
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	i->exe = read_link(AT_FDCWD, name);
+	snprintf(name, sizeof(name), "%d", fd);
+	i->exe = read_link(place->fds, name);
 	if (!i->exe || *i->exe != '/' || fstat(fd, &i->st) < 0 || !S_ISREG(i->st.st_mode))
 		unknown(i);
 	else
 		look_at_file(place, fd, i);
 }
 
-static int open_proc(pid_t pid)
+int image_dir(pid_t pid)
 {
 	char name[32];
 	int fd;
@@ -238,10 +238,10 @@ static int open_proc(pid_t pid)
 }
 
 int image_asked(const struct image_place *place, const struct seccomp_notif *req,
-		struct image *out)
+		int proc, struct image *out)
 {
 	pid_t pid = (pid_t)req->pid;
-	AUTO_CLOSE int proc = open_proc(pid), fd = -1;
+	AUTO_CLOSE int fd = -1;
 	char path[PATH_MAX];
 	struct call c;
 	ssize_t n;
@@ -291,21 +291,45 @@ static int read_args(int proc, struct image *out)
 	return 0;
 }
 
-int image_committed(const struct image_place *place, pid_t pid, struct image *out)
+static bool same_time(const struct timespec *a, const struct timespec *b)
 {
-	AUTO_CLOSE int proc = open_proc(pid), fd = -1;
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* The file that was asked for, under its name and unchanged: then we know the rest of it. */
+static bool is_as_asked(int proc, const struct image *asked, struct image *out)
+{
+	AUTO_FREE char *exe = asked->exe ? read_link(proc, "exe") : NULL;
+
+	if (!exe || strcmp(exe, asked->exe) != 0 ||
+	    fstatat(proc, "exe", &out->st, 0) < 0 || out->st.st_dev != asked->st.st_dev ||
+	    out->st.st_ino != asked->st.st_ino || !out->st.st_nlink ||
+	    !same_time(&out->st.st_ctim, &asked->st.st_ctim))
+		return false;
+	out->exe = TAKE_PTR(exe);
+	out->flags = asked->flags;
+	out->known_as = asked->known_as;
+	return true;
+}
+
+int image_committed(const struct image_place *place, int proc, const struct image *asked,
+		    struct image *out)
+{
+	AUTO_CLOSE int fd = -1;
 	int r;
 
 	*out = (struct image){ 0 };
 	if (proc < 0)
-		return proc;
+		return -ESRCH;
 	r = read_args(proc, out);
 	if (r < 0)
 		return r;
+	out->cwd = read_link(proc, "cwd");
+	if (is_as_asked(proc, asked, out))
+		return 0;
 	fd = openat(proc, "exe", O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	out->cwd = read_link(proc, "cwd");
 	look_at(place, fd, out);
 	return out->exe ? 0 : -ENOENT;
 }

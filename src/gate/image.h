@@ -22,20 +22,25 @@ struct image {
 struct image_place {
 	struct timespec since;
 	bool root;
+	int fds; /* our own directory of descriptors in /proc */
 };
 
 void image_free(struct image *i);
 
+/* The directory of a process in /proc, for the two below. A descriptor or -errno. */
+int image_dir(pid_t pid);
+
 /*
- * What the caller of a held execve or execveat asks for. Returns 0, or the -errno with
+ * What the caller of a held execve or execveat, with directory @proc, asks for. Returns 0, or the -errno with
  * which the call is certain to fail. What could not be resolved as the kernel will do it
  * has exe NULL and EXE_UNKNOWN.
  */
-int image_asked(const struct image_place *p, const struct seccomp_notif *req,
+int image_asked(const struct image_place *p, const struct seccomp_notif *req, int proc,
 		struct image *out);
 
-/* What @pid, stopped at the end of its exec, has become. 0 or -errno. */
-int image_committed(const struct image_place *p, pid_t pid, struct image *out);
+/* What has become of it, stopped at the end of its exec; it had asked for @asked. 0 or -errno. */
+int image_committed(const struct image_place *p, int proc, const struct image *asked,
+		    struct image *out);
 
 /* Is its file, as we see it by that name, a program that this kernel executes as it is? */
 bool image_is_program(const struct image *i);

@@ -194,6 +194,13 @@ static void observe(void *arg, const struct exec_event *ev)
 		keep(j, ev);
 }
 
+static void gather(void *arg, bool begin)
+{
+	struct judge *j = arg;
+
+	audit_gather(home_books(&j->ctx->home), begin);
+}
+
 static void ended(void *arg, pid_t pid, int status)
 {
 	struct judge *j = arg;
@@ -223,6 +230,7 @@ void judge_open(struct judge *j, struct op_ctx *ctx, const struct policy *p,
 			   .judge = judge,
 			   .before_call = before_call,
 			   .ask = ctx->consent ? ask : NULL,
+			   .gather = gather,
 			   .observe = observe,
 			   .ended = ended },
 	};

@@ -34,6 +34,9 @@
 /* Tasks above the limit, so that passing it is seen and named. */
 enum { PIDS_SLACK = 32 };
 
+/* Who has not taken what we have to say for so long will not take it at all. */
+enum { REST_MS = 5000 };
+
 /* Descriptors of PID 1 that survive the great closing; the rest is the host's. */
 enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_DOOR = 8, FD_FIRST_FREE = 9 };
 
@@ -455,6 +458,15 @@ static void command_from_above(struct init *in)
 	}
 }
 
+/* What outside is to be told yet, unless nobody listens there any more. */
+static void send_rest(struct gate *g)
+{
+	struct pollfd p = { .fd = FD_GATE, .events = POLLOUT };
+
+	while (!gate_idle(g) && poll(&p, 1, REST_MS) > 0 && !(p.revents & POLLHUP))
+		gate_flush(g);
+}
+
 /* Reaps whatever has died. The command's own death is the end of the sandbox. */
 static void reap(struct init *in)
 {
@@ -474,8 +486,10 @@ static void reap(struct init *in)
 		/* What it has said before it died comes first. */
 		if (in->hand >= 0)
 			hear_command(in);
-		if (in->notify.gate)
+		if (in->notify.gate) {
 			gate_exits(in->notify.gate);
+			send_rest(in->notify.gate);
+		}
 		m.value = status;
 		m.extra = in->notify.renames;
 		ctl_send(FD_CTL, &m, -1, 0);
@@ -486,10 +500,7 @@ static void reap(struct init *in)
 /* A verdict ends it all, as soon as it is known outside. */
 _Noreturn static void end_all(struct gate *g)
 {
-	struct pollfd p = { .fd = FD_GATE, .events = POLLOUT };
-
-	while (!gate_ready(g) && poll(&p, 1, -1) >= 0 && !(p.revents & POLLHUP))
-		gate_flush(g);
+	send_rest(g);
 	end_with_all(1);
 }
 

@@ -155,6 +155,34 @@ static void test_books_go_on(void **state)
 	assert_int_equal(b->records, 6);
 }
 
+/* Written at the end, or when there are many; others' records come before or after. */
+static void test_gathered(void **state)
+{
+	struct books *b = *state;
+	AUTO_FREE char *early = NULL, *late = NULL;
+	size_t len;
+
+	write_some(b, 1);
+	audit_gather(b->a, true);
+	audit_gather(b->a, true);
+	write_some(b, 3);
+	early = slurp(b, AUDIT_LOG, &len);
+	audit_gather(b->a, false);
+	audit_gather(b->a, false);
+	assert_string_equal(verify(b), "");
+	assert_int_equal(b->records, 4);
+	late = slurp(b, AUDIT_LOG, &len);
+	assert_true(strlen(late) > strlen(early));
+	audit_gather(b->a, true);
+	write_some(b, 2000); /* more than gathers */
+	audit_gather(b->a, false);
+	audit_gather(b->a, true);
+	audit_gather(b->a, false); /* nothing */
+	write_some(b, 1);
+	assert_string_equal(verify(b), "");
+	assert_int_equal(b->records, 2005);
+}
+
 /* Many at once: no record is lost, and the chain holds. */
 static void test_many_writers(void **state)
 {
@@ -552,6 +580,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sound_books, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_books_go_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gathered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_writers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_harm_is_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_torn_line, setup, teardown),

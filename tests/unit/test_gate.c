@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "gate/image.h"
 #include "gate/wire.h"
 
@@ -106,8 +107,11 @@ static void arguments(void **state)
 static int asked(const char *path, int dir, unsigned flags, struct image *i)
 {
 	static const char *argv[] = { "name", "one", NULL };
+	AUTO_CLOSE int proc = image_dir(getpid());
+	AUTO_CLOSE int fds = openat(proc, "fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const struct image_place place = { .since = { INT64_MAX, 0 },
-					   .root = geteuid() == 0 };
+					   .root = geteuid() == 0,
+					   .fds = fds };
 	struct seccomp_notif req = { .pid = (uint32_t)getpid() };
 
 	req.data.nr = SYS_execveat;
@@ -115,7 +119,7 @@ static int asked(const char *path, int dir, unsigned flags, struct image *i)
 	req.data.args[1] = at(path);
 	req.data.args[2] = at(argv);
 	req.data.args[4] = flags;
-	return image_asked(&place, &req, i);
+	return image_asked(&place, &req, proc, i);
 }
 
 static void programs(void **state)
