@@ -94,6 +94,8 @@ struct scene {
 	unsigned nested; /* of texts in texts; the place is the outermost one */
 	size_t from, to; /* that place */
 	unsigned steps;	 /* left before it is too much */
+	/* The word that was cleaned last, where, and what it is: path.c. */
+	const char *cleaned, *cleaned_in, *clean;
 };
 
 enum { DEPTH_MAX = 24, STEPS_MAX = 20000 };

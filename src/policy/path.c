@@ -69,47 +69,83 @@ const char *path_clean(struct scene *s, const char *cwd, const char *path)
 
 enum relation { REL_NONE, REL_SAME, REL_BELOW, REL_ABOVE };
 
+static bool is_pattern(const char *s, size_t n)
+{
+	while (n && *s != '*' && *s != '?' && *s != '[') {
+		s++;
+		n--;
+	}
+	return n;
+}
+
 static enum tri component(const char *spec, size_t ns, const char *path, size_t np,
 			  bool glob)
 {
 	char a[256], b[256];
+	bool pattern;
 
 	if (ns == np && memcmp(spec, path, ns) == 0)
 		return TRI_YES;
-	if (ns >= sizeof(a) || np >= sizeof(b))
+	pattern = is_pattern(spec, ns);
+	if ((!pattern && !glob) || ns >= sizeof(a) || np >= sizeof(b))
 		return TRI_NO;
 	memcpy(a, spec, ns);
 	memcpy(b, path, np);
 	a[ns] = b[np] = 0;
-	if (strpbrk(a, "*?[") && fnmatch(a, b, 0) == 0)
+	if (pattern && fnmatch(a, b, 0) == 0)
 		return TRI_YES;
-	if (glob && strpbrk(b, "*?[") && fnmatch(b, a, FNM_PERIOD) == 0)
+	if (glob && is_pattern(b, np) && fnmatch(b, a, FNM_PERIOD) == 0)
 		return TRI_MAYBE;
 	return TRI_NO;
 }
 
-/* How @path lies to @spec, both absolute and clean; *sure: is that certain? */
-static enum relation relate(const char *spec, const char *path, bool glob, enum tri *sure)
+/* A path in one or two pieces: what a rule names may lie under a directory that varies. */
+struct spec {
+	const char *now, *then; /* @then: "" or with a slash at its beginning */
+};
+
+/* The next component of a path, or NULL; its length in *n. */
+static const char *next_of(const char **path, size_t *n)
 {
+	const char *p = *path;
+
+	while (*p == '/')
+		p++;
+	*path = strchrnul(p, '/');
+	*n = (size_t)(*path - p);
+	return *n ? p : NULL;
+}
+
+static const char *next_of_spec(struct spec *s, size_t *n)
+{
+	const char *p = next_of(&s->now, n);
+
+	if (p)
+		return p;
+	s->now = s->then;
+	s->then = "";
+	return next_of(&s->now, n);
+}
+
+/* How @path lies to @spec, both absolute and clean; *sure: is that certain? */
+static enum relation relate(struct spec spec, const char *path, bool glob, enum tri *sure)
+{
+	const char *a, *b;
+	size_t na, nb;
+
 	*sure = TRI_YES;
 	for (;;) {
-		size_t ns, np;
-
-		spec += strspn(spec, "/");
-		path += strspn(path, "/");
-		if (!*spec || !*path)
+		a = next_of_spec(&spec, &na);
+		b = next_of(&path, &nb);
+		if (!a || !b)
 			break;
-		ns = strcspn(spec, "/");
-		np = strcspn(path, "/");
-		*sure = tri_and(*sure, component(spec, ns, path, np, glob));
+		*sure = tri_and(*sure, component(a, na, b, nb, glob));
 		if (*sure == TRI_NO)
 			return REL_NONE;
-		spec += ns;
-		path += np;
 	}
-	if (*spec)
+	if (a)
 		return REL_ABOVE;
-	return *path ? REL_BELOW : REL_SAME;
+	return b ? REL_BELOW : REL_SAME;
 }
 
 struct lookup {
@@ -120,20 +156,22 @@ struct lookup {
 	enum tri result;
 };
 
-static void against(struct lookup *l, const char *spec)
+static void against(struct lookup *l, const char *base, const char *rest)
 {
 	enum relation r;
 	enum tri sure;
 
-	r = relate(spec, l->path, l->glob, &sure);
+	r = relate((struct spec){ base, rest }, l->path, l->glob, &sure);
 	if (r == l->want || r == REL_SAME)
 		l->result = tri_or(l->result, sure);
 }
 
 static void against_under(struct lookup *l, const char *base, const char *rest)
 {
-	if (base)
-		against(l, *rest ? arena_printf(l->s->arena, "%s%s", base, rest) : base);
+	if (base && (!*rest || *rest == '/'))
+		against(l, base, rest);
+	else if (base)
+		against(l, arena_printf(l->s->arena, "%s%s", base, rest), "");
 }
 
 static const struct doc_class *class_find(const struct policy *p, const char *name)
@@ -155,7 +193,7 @@ static void lookup_spec(struct lookup *l, const char *spec, unsigned depth)
 	uint32_t i;
 
 	if (spec[0] == '/') {
-		against(l, spec);
+		against(l, spec, "");
 	} else if (spec[0] == '~') {
 		against_under(l, l->s->home, spec + 1);
 	} else if (strncmp(spec, "$HOME", 5) == 0) {
@@ -195,6 +233,17 @@ static const char *pattern_top(struct scene *s, const char *path)
 	return len > 1 ? arena_str(s->arena, path, len - 1) : "/";
 }
 
+/* The same word is held against many rules. */
+static const char *clean_word(struct scene *s, const struct word *w)
+{
+	if (s->cleaned != w->s || s->cleaned_in != s->cwd) {
+		s->clean = path_clean(s, s->cwd, w->s);
+		s->cleaned = w->s;
+		s->cleaned_in = s->cwd;
+	}
+	return s->clean;
+}
+
 enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct word *w)
 {
 	enum tri r = TRI_YES;
@@ -206,7 +255,7 @@ enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct w
 		return TRI_NO;
 	if (w->flags & WORD_OPEN || !w->s[0])
 		return w->s[0] || w->flags & WORD_OPEN ? TRI_MAYBE : TRI_NO;
-	path = path_clean(s, s->cwd, w->s);
+	path = clean_word(s, w);
 	if (!path)
 		return TRI_MAYBE;
 #define LOOK(want, list) lookup(s, path, glob, want, p->list, p->list##_count)
