@@ -502,8 +502,8 @@ static void settle(struct gate *g, struct pending *p)
 	}
 }
 
-/* A program for another ABI, whose calls our filter does not know. */
-static bool is_foreign(pid_t pid)
+/* Where its stack begins; *foreign: it is for another ABI, whose calls our filter does not know. */
+static uint64_t stack_of(pid_t pid, bool *foreign)
 {
 #if defined(__x86_64__)
 	const uint32_t native = AUDIT_ARCH_X86_64;
@@ -515,15 +515,17 @@ static bool is_foreign(pid_t pid)
 	struct __ptrace_syscall_info info = { .arch = native };
 
 	ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info);
-	return native && info.arch != native;
+	*foreign = native && info.arch != native;
+	return native && !*foreign ? info.stack_pointer : 0;
 }
 
 static void verify(struct gate *g, struct pending *p)
 {
 	struct image now;
-	bool same;
+	bool same, foreign;
+	uint64_t sp = stack_of(p->pid, &foreign);
 
-	if (image_committed(&g->place, p->proc, &p->image, &now) < 0) {
+	if (image_committed(&g->place, p->proc, p->pid, sp, &p->image, &now) < 0) {
 		image_free(&now);
 		p->verdict = (struct verdict){ .kind = VERDICT_DENY,
 					       .rule = "exec.unverifiable",
@@ -531,7 +533,7 @@ static void verify(struct gate *g, struct pending *p)
 		put_down(g, p);
 		return;
 	}
-	if (is_foreign(p->pid))
+	if (foreign)
 		now.flags |= EXE_FOREIGN;
 	same = image_same(&p->image, &now);
 	image_free(&p->image);

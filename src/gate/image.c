@@ -291,6 +291,39 @@ static int read_args(int proc, struct image *out)
 	return 0;
 }
 
+/*
+ * The same from where the kernel has put it for the new program: a count, that many pointers,
+ * a null, the environment's pointers; the arguments' bytes end where the environment's begin.
+ * False: not as simple as that, ask /proc.
+ */
+static bool read_stack(pid_t pid, uint64_t sp, struct image *out)
+{
+	uint64_t v[512], start, end;
+	const char *bytes = (const char *)v;
+	ssize_t got = peek_bytes(pid, sp, v, sizeof(v));
+	size_t n = got < 0 ? 0 : (size_t)got, len, i;
+
+	if (n < 3 * sizeof(*v) || !v[0] || v[0] > n / sizeof(*v) - 3 || v[v[0] + 1])
+		return false;
+	start = v[1];
+	end = v[v[0] + 2];
+	if (start < sp || end <= start || end - sp > n)
+		return false;
+	len = (size_t)(end - start);
+	bytes += start - sp;
+	if (bytes[len - 1])
+		return false;
+	for (i = 0; i < len; i++)
+		out->argc += !bytes[i];
+	if (out->argc != v[0]) {
+		out->argc = 0;
+		return false;
+	}
+	out->args = memcpy(xmalloc(len), bytes, len);
+	out->args_len = len;
+	return true;
+}
+
 static bool same_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
@@ -312,8 +345,8 @@ static bool is_as_asked(int proc, const struct image *asked, struct image *out)
 	return true;
 }
 
-int image_committed(const struct image_place *place, int proc, const struct image *asked,
-		    struct image *out)
+int image_committed(const struct image_place *place, int proc, pid_t pid, uint64_t sp,
+		    const struct image *asked, struct image *out)
 {
 	AUTO_CLOSE int fd = -1;
 	int r;
@@ -321,7 +354,7 @@ int image_committed(const struct image_place *place, int proc, const struct imag
 	*out = (struct image){ 0 };
 	if (proc < 0)
 		return -ESRCH;
-	r = read_args(proc, out);
+	r = sp && read_stack(pid, sp, out) ? 0 : read_args(proc, out);
 	if (r < 0)
 		return r;
 	out->cwd = read_link(proc, "cwd");

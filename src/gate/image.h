@@ -38,9 +38,12 @@ int image_dir(pid_t pid);
 int image_asked(const struct image_place *p, const struct seccomp_notif *req, int proc,
 		struct image *out);
 
-/* What has become of it, stopped at the end of its exec; it had asked for @asked. 0 or -errno. */
-int image_committed(const struct image_place *p, int proc, const struct image *asked,
-		    struct image *out);
+/*
+ * What has become of it, stopped at the end of its exec with its stack at @sp (0: not known); it
+ * had asked for @asked. 0 or -errno.
+ */
+int image_committed(const struct image_place *p, int proc, pid_t pid, uint64_t sp,
+		    const struct image *asked, struct image *out);
 
 /* Is its file, as we see it by that name, a program that this kernel executes as it is? */
 bool image_is_program(const struct image *i);

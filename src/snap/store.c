@@ -101,8 +101,13 @@ static int in_state(const char *state_dir, char **out, struct err *e)
 	char *dir = xasprintf("%s/tx", state_dir);
 	int r = own_dir(dir);
 
-	if (r < 0) {
+	if (r == -EPERM) {
+		err_set(e, ERR_STATE, "%s does not belong to this user alone", dir);
+		err_hint(e, "look who can read and write it, then: chmod 700 '%s'", dir);
+	} else if (r < 0) {
 		err_sys(e, r, "cannot make the store %s", dir);
+	}
+	if (r < 0) {
 		free(dir);
 		return -1;
 	}

@@ -61,7 +61,7 @@ int unotify_answer(const struct unotify *u, uint64_t id, int error, bool go_on)
 }
 
 /* Up to @max bytes, or as many as are there: what is behind a page may not be mapped. */
-static ssize_t peek(pid_t pid, uint64_t addr, void *out, size_t max)
+ssize_t peek_bytes(pid_t pid, uint64_t addr, void *out, size_t max)
 {
 	struct iovec local = { out, max }, remote[16];
 	size_t n = 0, some;
@@ -83,7 +83,7 @@ ssize_t peek_string(pid_t pid, uint64_t addr, char *out, size_t max)
 	size_t done = 0;
 
 	while (done < max) {
-		ssize_t n = peek(pid, addr + done, out + done, max - done);
+		ssize_t n = peek_bytes(pid, addr + done, out + done, max - done);
 		char *end;
 
 		if (n <= 0)
@@ -143,7 +143,7 @@ static int add_all(pid_t pid, uint64_t addr, struct buf *out, size_t *count)
 	uint64_t batch[BATCH];
 
 	for (;;) {
-		ssize_t got = peek(pid, addr, batch, sizeof(batch));
+		ssize_t got = peek_bytes(pid, addr, batch, sizeof(batch));
 		size_t n = 0, have;
 		int r;
 

@@ -37,6 +37,9 @@ bool unotify_valid(const struct unotify *u, uint64_t id);
  */
 int unotify_answer(const struct unotify *u, uint64_t id, int error, bool go_on);
 
+/* At most @len bytes of another's memory, fewer where it ends: how many, or -errno. */
+ssize_t peek_bytes(pid_t pid, uint64_t addr, void *out, size_t len);
+
 /*
  * A string at @addr in the memory of @pid, with its NUL, into @out of @max bytes. Returns its
  * length, -ENAMETOOLONG if it does not fit, -EFAULT if it is not there, another -errno.
