@@ -136,7 +136,6 @@ class Checkpoint:
         if peers:
             peers.end()
             b.place.throw(plain)
-        b.tidy()
         return s
 
 
@@ -163,7 +162,6 @@ class Modules:
             s.add(PAUSE, r["paused_us"] * 1000)
             agent.end()
             b.place.throw(tree)
-            b.tidy()
         return s
 
 
@@ -191,7 +189,6 @@ class Nothing:
                 s.add("looking", r["took_us"] * 1000)
         agent.end()
         b.place.throw(tree)
-        b.tidy()
         return s
 
 
@@ -214,7 +211,6 @@ class LiveRollback:
                 s.add("stet rollback --to", ns)
                 s.add(PAUSE, r["paused_us"] * 1000)
         agent.end()
-        b.tidy()
         return s
 
 

@@ -81,7 +81,6 @@ class Commit:
         if "stet commit" in s.ns:
             s.ns["stet undo"] = undos[1:]
         b.place.throw(upper)
-        b.tidy()
         return s
 
 
@@ -110,9 +109,7 @@ class CommitGrowth:
             n, tree = self.cases[name]
             return commit_and_undo(b, tree, ["work", "append", str(n)])[0]
 
-        s = rounds(self.cases, b.reps(5), Samples(), once, b.order)
-        b.tidy()
-        return s
+        return rounds(self.cases, b.reps(5), Samples(), once, b.order)
 
 
 class CommitBig:

@@ -72,6 +72,7 @@ class Bench:
         return timed(argv, cwd, self.env, self.log)
 
     def tidy(self):
+        """Only where space is short: see Place.throw()."""
         remove(self.place.trash)
         os.mkdir(self.place.trash)
         self.do(["stet", "prune"], self.place.home)
