@@ -196,6 +196,15 @@ static int other_names(struct compare *c, const char *rel, const struct level *l
 	return r;
 }
 
+/* Where both states have something of their own that is no directory, the host's is covered. */
+static bool host_matters(const struct level *up, const struct ck_entry *x,
+			 const struct ck_entry *y)
+{
+	if (x && y && !S_ISDIR(x->id.mode) && !S_ISDIR(y->id.mode))
+		return false;
+	return !up || up->a_shows || up->b_shows;
+}
+
 /* One path that at least one of the states speaks of. */
 static int visit(struct compare *c, const char *rel, const struct ck_entry *x,
 		 const struct ck_entry *y)
@@ -206,7 +215,7 @@ static int visit(struct compare *c, const char *rel, const struct ck_entry *x,
 	bool host, da, db;
 	int r = 0;
 
-	host = (!up || up->a_shows || up->b_shows) && host_stat(c, rel, &st);
+	host = host_matters(up, x, y) && host_stat(c, rel, &st);
 	/* A layer's own root is always there: one that is in no list is as it was made. */
 	l.a = side_of(x, !up || up->a_shows, host);
 	l.b = side_of(y, !up || up->b_shows, host);
