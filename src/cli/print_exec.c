@@ -35,6 +35,9 @@ static void show_why(struct buf *b, const struct exec_res *res)
 		buf_adds(b, "time limit reached");
 	else if (res->reason == EXEC_LIMIT)
 		limit_describe(&r->hit, b);
+	else if (r->no_cwd)
+		buf_addf(b, "the working directory cannot be entered: %s",
+			 strerror(r->exec_errno));
 	else if (r->exec_errno)
 		buf_addf(b, "cannot be executed: %s", strerror(r->exec_errno));
 	else

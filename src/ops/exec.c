@@ -99,6 +99,7 @@ static int run_one(struct call *c, char *const *argv, bool check, const char *na
 	const struct exec_req *rq = c->rq;
 	struct run_spec spec = { .argv = argv,
 				 .envp = c->env,
+				 .cwd_rule = check ? CWD_OR_NOT_RUN : CWD_NEEDED,
 				 .limits = c->left,
 				 .grace_ms = GRACE_MS,
 				 .no_input = check,
@@ -312,6 +313,8 @@ static void set_run(json_t *o, const struct run_result *r)
 		json_object_set_new(o, "limit", json_limit(&r->hit));
 	if (r->exec_errno)
 		json_set_str(o, "not_executed", strerror(r->exec_errno));
+	if (r->no_cwd)
+		json_object_set_new(o, "no_directory", json_true());
 }
 
 static json_t *checks_json(const struct exec_res *res)
@@ -426,7 +429,8 @@ const struct verb verb_exec = {
 		"everything is rolled back. For programs: nothing is ever asked.\n"
 		"\n"
 		"Checks are run by /bin/sh, one after the other, in what COMMAND left; what "
-		"they write is part of the transaction. Time, CPU time and output are limited for "
+		"they write is part of the transaction. If COMMAND took the working directory "
+		"away, a check fails. Time, CPU time and output are limited for "
 		"all of them together.\n"
 		"\n"
 		"Standard input is the command's own, and so are output and error, unless "

@@ -62,6 +62,7 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 		.argv = rq->argv ? rq->argv : shell_argv,
 		.envp = env,
 		.cwd = v->cwd,
+		.cwd_rule = CWD_OR_ABOVE,
 		.want_tty = true,
 		.control = t->rec.dir,
 		.since = { t->rec.begin_ns / 1000000000, t->rec.begin_ns % 1000000000 },
@@ -178,7 +179,8 @@ const struct verb verb_explore = {
 	.description =
 		"Runs your shell, or COMMAND, in the view of the host that the transaction's "
 		"command had when it ended: its files, its private /tmp, its hidden paths. What "
-		"is changed there joins the transaction, which stays pending.\n"
+		"is changed there joins the transaction, which stays pending. If the directory "
+		"in which the command was started is gone there, it is the nearest one above.\n"
 		"\n"
 		"With --at, what is seen is the state at checkpoint N, in a copy: what is changed "
 		"there is thrown away afterwards.\n"

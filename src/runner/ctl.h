@@ -12,16 +12,17 @@
  * as an error.
  */
 enum ctl_type {
-	CTL_ERROR = 1,	 /* up: setup failed; err follows; nothing was run */
-	CTL_PTY,	 /* up: pty master attached (SCM_RIGHTS) */
-	CTL_STARTED,	 /* up: command is being executed; value = setup time in µs */
-	CTL_EXEC_FAILED, /* up: execve failed; value = errno */
-	CTL_STOPPED,	 /* up: the command's process group was stopped; value = signal */
-	CTL_EXITED,	 /* up: wait status in value; renames emulated in extra */
-	CTL_SIGNAL,	 /* down: send signal `value` to the command's process group */
-	CTL_CONT,	 /* down: continue it, put it in the foreground again */
-	CTL_PLAN,	 /* down: it is known where the command is to run */
-	CTL_GO, /* down: the command may start; number of the transaction in extra */
+	CTL_ERROR = 1, /* up: setup failed; err follows; nothing was run */
+	CTL_PTY,       /* up: pty master attached (SCM_RIGHTS) */
+	CTL_STARTED,   /* up: command is being executed; value = setup time in µs */
+	/* up: execve failed, or with extra entering the working directory; value = errno */
+	CTL_EXEC_FAILED,
+	CTL_STOPPED, /* up: the command's process group was stopped; value = signal */
+	CTL_EXITED,  /* up: wait status in value; renames emulated in extra */
+	CTL_SIGNAL,  /* down: send signal `value` to the command's process group */
+	CTL_CONT,    /* down: continue it, put it in the foreground again */
+	CTL_PLAN,    /* down: it is known where the command is to run */
+	CTL_GO,	     /* down: the command may start; number of the transaction in extra */
 	/* Between PID 1 and a client of its control socket (control.h). */
 	CTL_FREEZE, /* stop everything; answered with CTL_DONE and what is mapped */
 	CTL_THAW,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -241,11 +242,46 @@ static int execute(char *const *argv)
 	return any ? EACCES : ENOENT;
 }
 
+_Noreturn static void not_executed(int sock, int err, bool cwd)
+{
+	struct ctl_msg m = { .type = CTL_EXEC_FAILED, .value = err, .extra = cwd };
+
+	ctl_send(sock, &m, -1, 0);
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+/* The root can be entered always. */
+static void enter_above(const char *cwd)
+{
+	AUTO_FREE char *dir = xstrdup(cwd);
+
+	do
+		dir[MAX(strrchr(dir, '/') - dir, 1)] = '\0';
+	while (chdir(dir) < 0 && dir[1]);
+}
+
+/* An earlier command in the same layers may have taken the directory away. */
+static void enter_cwd(const struct init *in, int sock)
+{
+	const char *cwd = in->a->site->cwd;
+
+	if (chdir(cwd) == 0)
+		return;
+	switch (in->a->spec->cwd_rule) {
+	case CWD_NEEDED:
+		give_up(sock, "cannot enter the working directory", errno);
+	case CWD_OR_NOT_RUN:
+		not_executed(sock, errno, true);
+	case CWD_OR_ABOVE:
+		enter_above(cwd);
+	}
+}
+
 _Noreturn static void command_main(const struct init *in, int sock)
 {
 	const struct run_spec *spec = in->a->spec;
 	struct ctl_msg m = { .type = CTL_GO };
-	int listener, err;
+	int listener;
 
 	setpgid(0, 0);
 	if (in->pty >= 0)
@@ -259,14 +295,11 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	close(listener);
 	name_txn(spec->envp, await(sock, CTL_GO));
 	/* Now at the latest the root is the sandbox's. */
-	if (chdir(in->a->site->cwd) < 0)
-		give_up(sock, "cannot enter the working directory", errno);
+	enter_cwd(in, sock);
 	take_streams(in, sock);
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
-	err = execute(spec->argv);
-	ctl_send_value(sock, CTL_EXEC_FAILED, err, 0);
-	_exit(err == ENOENT ? 127 : 126);
+	not_executed(sock, execute(spec->argv), false);
 }
 
 /* --- PID 1's side --- */

@@ -261,6 +261,7 @@ static void on_message(struct loop *l, const struct ctl_msg *m, int *fd)
 		break;
 	case CTL_EXEC_FAILED:
 		end->exec_errno = m->value;
+		end->no_cwd = m->extra;
 		l->term_at = 0;
 		break;
 	case CTL_STOPPED:

@@ -79,6 +79,7 @@ void relay_door(struct relay *r, struct door *d);
 struct relay_end {
 	bool started, exited, timed_out, failed;
 	int exec_errno;	 /* CTL_EXEC_FAILED */
+	bool no_cwd;	 /* because of the working directory */
 	int wait_status; /* exited; SIGKILL if we had to kill PID 1 */
 	int lost_errno; /* output that could not be written to 1 or 2; EPIPE is not one */
 	int64_t setup_us;

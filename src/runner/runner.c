@@ -355,6 +355,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		res->dir_renames = end.renames;
 		res->gate = end.gate;
 		res->exec_errno = end.exec_errno;
+		res->no_cwd = end.no_cwd;
 		res->lost_errno = end.lost_errno;
 		last_look(&run, &end, res);
 		judge(&end, res);

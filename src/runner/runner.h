@@ -16,10 +16,19 @@
  * with its own terminal (if ours is one) or pipes, and returns when nothing of it is left:
  * no process, no mount.
  */
+
+/* What becomes of a command whose working directory cannot be entered. */
+enum run_cwd {
+	CWD_NEEDED,	/* there is no run: runner_run() fails */
+	CWD_OR_NOT_RUN, /* it is one that could not be executed */
+	CWD_OR_ABOVE,	/* it runs in the nearest directory above that can be */
+};
+
 struct run_spec {
 	/* Where the command runs: all known, or filled in by @plan. */
 	const struct view *view;
 	const char *cwd;
+	enum run_cwd cwd_rule;
 	const char *control;   /* directory for the control socket (live.h); NULL: none */
 	struct timespec since; /* beginning of the transaction; 0: now */
 	/*
@@ -61,6 +70,7 @@ struct run_result {
 	int64_t setup_us, run_us; /* building the sandbox; the command itself */
 	uint64_t dir_renames;	  /* emulated */
 	int exec_errno;		  /* why the command could not be executed; 0: it was */
+	bool no_cwd;		  /* exec_errno is about its working directory */
 	struct desk_end gate;	  /* RUN_POLICY */
 	int lost_errno; /* output that could not be written to our stdout or stderr */
 };

@@ -105,6 +105,25 @@ def test_checks_do_not_eat_the_input(stet, project):
     assert r["stdout"] == "abc"
 
 
+@pytest.mark.parametrize("away", ["rm -r ../dir", "mv ../dir ../moved", "rm -r ../dir; > ../dir"])
+def test_a_working_directory_that_goes_away(stet, project, away):
+    """Its end is a change like others; checks have no place then, and none is made up."""
+    where = {"cwd": project / "dir"}
+    before = digest(project)
+    opts = ["--workspace", str(project), "--check", "true"]
+    r = exec_json(stet, *opts, "--", "sh", "-c", away, rc=126 if ">" in away else 127, **where)
+    assert (r["reason"], r["fate"], r["checks"][0]["ok"]) == ("check", "rolled back", False)
+    assert r["checks"][0]["no_directory"] and "not_executed" not in r
+    r = stet("exec", *opts, "--", "sh", "-c", away, **where)
+    assert "check true: the working directory cannot be entered" in r.err
+    assert not differences(before, digest(project)) and not pending(stet)
+    stet("run", "--workspace", str(project), "--name", "look", "--", "sh", "-c", away, **where).ok()
+    assert stet("explore", "-q", "look", "--", "pwd", **where).ok().out == f"{project}\n"
+    stet("rollback", "look", **where).ok()
+    assert exec_json(stet, *opts[:2], "--", "sh", "-c", away, **where)["fate"] == "committed"
+    assert not os.path.isdir(project / "dir")
+
+
 def test_processes_of_the_command_do_not_meet_the_checks(stet, project):
     mark = f"9{os.getpid()}7"
     exec_json(stet, "--check", f"! grep -aq '[{mark[0]}]{mark[1:]}' /proc/[2-9]*/cmdline", "--", "sh", "-c",
