@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -11,11 +12,78 @@
 #include "cli/show.h"
 #include "ops/audit.h"
 
+/*
+ * How deep below its command each process is. One slot for each value of the hash: of two
+ * processes that meet there the later stays, and what the other starts is shown as if its
+ * parent were not known. Processes that only forked are not known anyway.
+ */
+enum { TREE_SLOTS = 16384, TREE_DEEPEST = 20 };
+
+struct tree {
+	struct {
+		long long txn, pid;
+		unsigned int depth;
+	} slot[TREE_SLOTS];
+};
+
 static const char *get(const json_t *o, const char *key)
 {
 	const char *s = json_string_value(json_object_get(o, key));
 
 	return s ? s : "";
+}
+
+static long long number(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static long long txn_of(const json_t *o)
+{
+	const char *s = get(o, "txn");
+
+	return *s ? strtoll(s + 1, NULL, 10) : 0;
+}
+
+static size_t slot_of(long long txn, long long pid)
+{
+	uint64_t key = (uint64_t)txn * 0x9e3779b97f4a7c15u + (uint64_t)pid;
+
+	return key % TREE_SLOTS;
+}
+
+static bool is_known(const struct tree *t, size_t slot, long long txn, long long pid)
+{
+	return pid && t->slot[slot].txn == txn && t->slot[slot].pid == pid;
+}
+
+/* Below a parent that is not known it is below the command at least. */
+static unsigned int depth_below(const struct tree *t, long long txn, long long ppid)
+{
+	size_t i = slot_of(txn, ppid);
+
+	if (ppid <= 1)
+		return 0;
+	return is_known(t, i, txn, ppid) ? MIN(t->slot[i].depth + 1, TREE_DEEPEST) : 1;
+}
+
+/* Takes note of a record; returns the depth of its process. */
+static unsigned int tree_note(struct tree *t, const json_t *o, bool exec)
+{
+	long long txn = txn_of(o), pid = number(o, "pid");
+	size_t i = slot_of(txn, pid);
+
+	if (exec) {
+		t->slot[i].txn = txn;
+		t->slot[i].pid = pid;
+		t->slot[i].depth = depth_below(t, txn, number(o, "ppid"));
+	} else if (is_known(t, i, txn, pid)) {
+		/* Its number may be given again. */
+		t->slot[i].pid = 0;
+	} else {
+		return 0;
+	}
+	return t->slot[i].depth;
 }
 
 static void show_words(struct buf *b, const json_t *argv)
@@ -36,9 +104,7 @@ static void show_words(struct buf *b, const json_t *argv)
 
 static void show_exec(struct buf *b, const json_t *o)
 {
-	buf_addf(b, "%lld<%lld %s",
-		 (long long)json_integer_value(json_object_get(o, "pid")),
-		 (long long)json_integer_value(json_object_get(o, "ppid")),
+	buf_addf(b, "%lld<%lld %s", number(o, "pid"), number(o, "ppid"),
 		 get(o, "verdict"));
 	if (*get(o, "rule")) {
 		buf_addc(b, ' ');
@@ -62,8 +128,7 @@ static void show_op(struct buf *b, const struct cli *c, const json_t *o)
 		show_words(b, json_object_get(o, "argv"));
 	}
 	if (strcmp(get(o, "event"), "exit") == 0)
-		buf_addf(b, "%lld ",
-			 (long long)json_integer_value(json_object_get(o, "pid")));
+		buf_addf(b, "%lld ", number(o, "pid"));
 	if (signal)
 		buf_addf(b, "signal %lld", (long long)json_integer_value(signal));
 	if (status)
@@ -74,13 +139,18 @@ static void show_op(struct buf *b, const struct cli *c, const json_t *o)
 		buf_addf(b, "%lld changes", (long long)json_integer_value(changes));
 }
 
-/* "2026-01-31 12:00:00.123  t3  exec  7<2 allow: ls -l" */
-static void show_record(struct buf *b, const struct cli *c, const json_t *o)
+/* "2026-01-31 12:00:00.123  t3  exec  7<2 allow: ls -l", further in if 2 is known. */
+static void show_record(struct buf *b, const struct cli *c, struct tree *t,
+			const json_t *o)
 {
+	bool exec = strcmp(get(o, "event"), "exec") == 0;
+
 	buf_addf(b, "%.10s %.12s  %-5s %-8s ", get(o, "time"),
 		 strlen(get(o, "time")) > 11 ? get(o, "time") + 11 : "", get(o, "txn"),
 		 get(o, "event"));
-	if (strcmp(get(o, "event"), "exec") == 0)
+	if (t && (exec || strcmp(get(o, "event"), "exit") == 0))
+		buf_addf(b, "%*s", 2 * (int)tree_note(t, o, exec), "");
+	if (exec)
 		show_exec(b, o);
 	else
 		show_op(b, c, o);
@@ -88,7 +158,8 @@ static void show_record(struct buf *b, const struct cli *c, const json_t *o)
 		buf_truncate(b, b->len - 1);
 }
 
-static void show_line(struct cli *c, struct buf *b, const struct audit_line *l, bool json)
+static void show_line(struct cli *c, struct buf *b, struct tree *t,
+		      const struct audit_line *l, bool json)
 {
 	json_t *o = l->seq && !json ? json_loadb(l->text, l->len, 0, NULL) : NULL;
 
@@ -98,7 +169,7 @@ static void show_line(struct cli *c, struct buf *b, const struct audit_line *l, 
 		buf_addf(b, "{\"schema\":1,\"line\":%" PRIu64 ",\"wrong\":\"%s\"}",
 			 l->number, l->wrong);
 	else if (o)
-		show_record(b, c, o);
+		show_record(b, c, t, o);
 	if (l->wrong && !json)
 		buf_addf(b, "%s! line %" PRIu64 " %s", o ? "  " : "", l->number,
 			 l->wrong);
@@ -127,14 +198,18 @@ int print_audit(struct cli *c, const void *req, const void *result, struct err *
 	const struct audit_req *rq = req;
 	const struct audit_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;
+	AUTO_FREE struct tree *t = NULL;
 	struct audit_line l;
 	int r = 0;
 
 	if (res->verify)
 		return print_verified(c, res);
+	/* Who follows sees several transactions at once: there it would be no tree. */
+	if (!rq->follow)
+		t = xcalloc(1, sizeof(*t));
 	while (res->reader && (r = audit_read(res->reader, &l)) >= 0) {
 		if (r && audit_wants(res, &l))
-			show_line(c, &b, &l, rq->common.json);
+			show_line(c, &b, t, &l, rq->common.json);
 		if (r)
 			continue;
 		if (!rq->follow)

@@ -78,6 +78,24 @@ def test_every_exec(stet, work):
     sound(stet)
 
 
+def test_tree_of_processes(stet, work):
+    """Indented by who started whom; a check begins anew, with the same numbers."""
+    deep = "sh -c 'sh -c \"true; :\"; ls; :'; env true; (ls; :)"
+    stet("exec", "--check", "true; ls", "--", "sh", "-c", deep, cwd=work).ok()
+
+    def shown(*args):
+        lines = stet("audit", "t1", *args).ok().out.splitlines()
+        return [x.split(" exec    ", 1)[1][1:] for x in lines if " exec " in x]
+
+    def tree(lines):
+        return [((len(x) - len(x.lstrip())) / 2, x.rsplit(": ", 1)[1].split()[0]) for x in lines]
+
+    assert tree(shown()) == [(0, "sh"), (1, "sh"), (2, "sh"), (2, "ls"), (1, "env"), (1, "true"),
+                             (1, "ls"), (0, "/bin/sh"), (1, "ls")]
+    r = [r for r in records(stet, "t1") if r["event"] == "exec"]
+    assert [x.split()[0] for x in shown()] == [f"{x['pid']}<{x['ppid']}" for x in r]
+
+
 def test_every_exit(stet, work):
     if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
         pytest.skip("impossible here: the kernel does not tell how other processes ended")
