@@ -18,6 +18,9 @@
  * The upper is hostile, as everywhere (change/change.h).
  */
 
+/* Where they are kept: beside each upper (objects), and beside the layers (states). */
+#define CKPT_DIR "ck"
+
 /* One name in an upper layer. Shared between states by counting; never changed once shared. */
 struct ck_entry {
 	unsigned refs;

@@ -44,7 +44,7 @@ struct limit_opts {
 		  0,                                                                 \
 		  OPT_SIZE,                                                          \
 		  "SIZE",                                                            \
-		  "most disk space that the transaction may hold",                   \
+		  "most disk space that it may hold, checkpoints included",          \
 		  LIMIT_AT(at, disk) },                                              \
 		{ "file-size",                                                       \
 		  0,                                                                 \

@@ -15,7 +15,7 @@
 struct run_limits {
 	int64_t wall_ms, cpu_ms;
 	uint64_t memory; /* bytes in use at one moment */
-	uint64_t disk;	 /* bytes that the transaction's layers hold */
+	uint64_t disk;	 /* bytes that the transaction's layers and checkpoints hold */
 	uint64_t file;	 /* size of one file */
 	uint64_t output; /* bytes written to standard output and error */
 	int64_t pids;	 /* processes and threads at one moment */
@@ -75,8 +75,9 @@ struct watch;
 /* @cgroup may be without path. Both, and the directories, must outlive it. NULL if nothing of
  * @l needs to be looked at. */
 struct watch_dirs {
-	char **v; /* what counts as disk */
+	char **v; /* what counts as disk; what is not there holds nothing */
 	size_t n;
+	size_t ncopies; /* the last ones: copies of ours, not files of the command */
 };
 struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 			const struct watch_dirs *dirs);

@@ -198,9 +198,15 @@ static bool look_at_procs(struct looker *k, struct limit_hit *hit)
 
 static void measure_all(const struct watch_dirs *dirs, uint64_t max, struct disk_use *u)
 {
+	uint64_t largest = 0;
+
 	*u = (struct disk_use){ 0 };
-	for (size_t i = 0; i < dirs->n && !u->cut; i++)
+	for (size_t i = 0; i < dirs->n && !u->cut; i++) {
 		disk_measure(dirs->v[i], max, u);
+		if (i + dirs->ncopies < dirs->n)
+			largest = u->largest;
+	}
+	u->largest = largest;
 }
 
 static bool judge_disk(const struct run_limits *l, const struct disk_use *u,

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "ckpt/ckpt.h"
 #include "runner/ctl.h"
 #include "runner/init.h"
 #include "runner/live.h"
@@ -149,14 +150,22 @@ static int start(struct run *run, struct err *e)
 	return 0;
 }
 
-/* Everything the transaction's layers hold, wherever it is seen. */
-static void list_dirs(const struct view *v, struct watch_dirs *dirs)
+/* Everything the transaction holds: its layers, wherever they are seen, and checkpoints. */
+static void list_dirs(const struct run_spec *s, struct watch_dirs *dirs)
 {
-	dirs->v = xcalloc(v->nlayers + 1, sizeof(*dirs->v));
+	const struct view *v = s->view;
+
+	dirs->v = xcalloc(2 * v->nlayers + 2, sizeof(*dirs->v));
 	for (size_t i = 0; i < v->nlayers; i++)
 		dirs->v[dirs->n++] = xasprintf("%s%s", v->layers[i].dir,
 					       v->layers[i].kind == LAYER_OVERLAY ? "/up"
 										  : "");
+	for (size_t i = 0; i < v->nlayers; i++)
+		if (v->layers[i].kind == LAYER_OVERLAY)
+			dirs->v[dirs->n++] = xasprintf("%s/" CKPT_DIR, v->layers[i].dir);
+	if (s->control)
+		dirs->v[dirs->n++] = xasprintf("%s/" CKPT_DIR, s->control);
+	dirs->ncopies = dirs->n - v->nlayers;
 }
 
 /* What is to be done before the sandbox can be built, beside the making of its namespaces. */
@@ -168,7 +177,7 @@ static int make_plan(struct run *run, struct err *e)
 		return 0;
 	if (s->plan(s->plan_arg, s, e) < 0 || fill_site(run, e) < 0)
 		return -1;
-	list_dirs(s->view, &run->dirs);
+	list_dirs(s, &run->dirs);
 	/* If PID 1 is gone already, what it has said is waiting for us. */
 	ctl_send_value(run->ctl[0], CTL_PLAN, 0, 0);
 	return 0;
@@ -200,7 +209,7 @@ static int open_run(struct run *run, struct err *e)
 	if (!spec->plan) {
 		if (fill_site(run, e) < 0)
 			return -1;
-		list_dirs(spec->view, &run->dirs);
+		list_dirs(spec, &run->dirs);
 	}
 	run->watch = w.watch = watch_new(&spec->limits, &run->cgroup, &run->dirs);
 	if (relay_new(&w, &run->relay, e) < 0)

@@ -37,7 +37,7 @@ static int64_t now_ns(void)
 /* A directory of ours, made where it is missing. fd, or -errno. */
 static int own_dir(const char *parent, bool make)
 {
-	AUTO_FREE char *path = xasprintf("%s/ck", parent);
+	AUTO_FREE char *path = xasprintf("%s/" CKPT_DIR, parent);
 	int fd;
 
 	if (make && (FAULT_AT("ckpt.mkdir") || mkdir(path, 0700) < 0) && errno != EEXIST)
@@ -660,7 +660,7 @@ int checks_begin(struct txn *t, struct err *e)
 /* Is the mark there, and does it say that nothing is half done? */
 static bool marked_whole(const struct txn_record *r)
 {
-	AUTO_FREE char *path = xasprintf("%s/ck/" MARK, r->dir);
+	AUTO_FREE char *path = xasprintf("%s/" CKPT_DIR "/" MARK, r->dir);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char mark;
 
@@ -684,7 +684,7 @@ int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e
 
 int checks_settle(struct home *h, struct txn *t, struct err *e)
 {
-	AUTO_FREE char *path = xasprintf("%s/ck/" MARK, t->rec.dir);
+	AUTO_FREE char *path = xasprintf("%s/" CKPT_DIR "/" MARK, t->rec.dir);
 	int64_t id, back_to;
 
 	if (access(path, F_OK) < 0)

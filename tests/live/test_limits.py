@@ -73,6 +73,10 @@ CASES = {
     "many files": (["--disk", "6M"], ["sh", "-c", FILL, "sh", "./f"], "disk", 6 << 20),
     "private tmp": (["--disk", "6M"], ["sh", "-c", FILL, "sh", "/tmp/f"], "disk", 6 << 20),
     "closed directory": (["--disk", "6M"], ["python3", "-c", CLOSED], "disk", 6 << 20),
+    # Never more than one at a time; what was before each rm is kept.
+    "checkpoints": (["--disk", "6M"],
+                    ["sh", "-c", "for i in 1 2 3 4 5 6; do head -c 1500000 /dev/urandom > f; rm f; done"],
+                    "disk", 6 << 20),
     "one file": (["--disk", "6M"], ["dd", "if=/dev/zero", "of=big", "bs=1M", "count=4000"],
                  "disk", 6 << 20),
     "file size": (["--file-size", "1M"],
