@@ -31,9 +31,9 @@ void image_free(struct image *i);
 int image_dir(pid_t pid);
 
 /*
- * What the caller of a held execve or execveat, with directory @proc, asks for. Returns 0, or the -errno with
- * which the call is certain to fail. What could not be resolved as the kernel will do it
- * has exe NULL and EXE_UNKNOWN.
+ * What the caller of a held execve or execveat, with directory @proc, asks for. Returns 0,
+ * or the -errno with which the call is certain to fail. What could not be resolved as the
+ * kernel will do it has exe NULL and EXE_UNKNOWN.
  */
 int image_asked(const struct image_place *p, const struct seccomp_notif *req, int proc,
 		struct image *out);
