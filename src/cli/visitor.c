@@ -55,27 +55,33 @@ static int redirect(struct voice *out, struct voice *err)
 		       : 0;
 }
 
-/* One request, in @b; its words in @words. False if it is none. */
-static bool hear(int sock, char *b, char *words[INSIDE_WORDS + 1], size_t *n)
+bool inside_parse(char *b, size_t len, char *words[INSIDE_WORDS + 1], size_t *n)
 {
-	const struct timeval patience = { .tv_sec = PATIENCE_S };
 	size_t at = sizeof(INSIDE_HELLO);
-	ssize_t len;
 
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	/* Descriptors that come with it are dropped by the kernel: there is no room for them. */
-	len = recv(sock, b, INSIDE_MAX, MSG_TRUNC);
-	if (len <= (ssize_t)at || len > INSIDE_MAX || b[len - 1] ||
+	if (len <= at || len > INSIDE_MAX || b[len - 1] ||
 	    memcmp(b, INSIDE_HELLO, at) != 0)
 		return false;
-	for (*n = 0; at < (size_t)len; at += strlen(b + at) + 1) {
+	for (*n = 0; at < len; at += strlen(b + at) + 1) {
 		if (*n == INSIDE_WORDS)
 			return false;
 		words[(*n)++] = b + at;
 	}
 	words[*n] = NULL;
 	return *n >= 2 && words[0][0] == '/' && strlen(words[0]) < PATH_MAX;
+}
+
+/* One request, in @b; its words in @words. False if it is none. */
+static bool hear(int sock, char *b, char *words[INSIDE_WORDS + 1], size_t *n)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
+	ssize_t len;
+
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	/* Descriptors that come with it are dropped by the kernel: there is no room for them. */
+	len = recv(sock, b, INSIDE_MAX, MSG_TRUNC);
+	return len > 0 && inside_parse(b, (size_t)len, words, n);
 }
 
 static int answer(struct cli *c, char **words, size_t n)
