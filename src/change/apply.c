@@ -21,6 +21,8 @@ static int open_layer(struct apply *a, const struct change_layer *l, struct root
 {
 	AUTO_FREE char *old = xasprintf("%.*sold", (int)(strlen(l->upper) - 2), l->upper);
 
+	if (l->away)
+		return 0;
 	r->host = open(l->host, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->host < 0)
 		return err_sys(e, errno, "cannot open %s", l->host);

@@ -58,6 +58,11 @@ struct change_layer {
 	bool rough;
 	/* Stores of our own: nothing at or below these paths is a change. NULL-ended or NULL. */
 	const char *const *never;
+	/*
+	 * Its upper is not there: the filesystem that holds it is not mounted any more. If it
+	 * is known that nothing was changed in it, a walk goes past it.
+	 */
+	bool away, untouched;
 	/* Paths inside (absolute) that were hidden from the sandbox; NULL-ended or NULL. */
 	const char *const *hidden;
 };

@@ -573,10 +573,12 @@ int apply_syncfs(struct apply *a, struct err *e)
 
 		if (x < 0)
 			return err_sys(e, x, "cannot write everything to the disk");
+		if (a->layers[i].away)
+			continue;
 		if (fstat(a->roots[i].up, &st) < 0)
 			return err_sys(e, errno, "cannot look at a layer");
 		for (size_t k = 0; k < i && !seen; k++)
-			seen = fstat(a->roots[k].up, &other) == 0 &&
+			seen = !a->layers[k].away && fstat(a->roots[k].up, &other) == 0 &&
 			       other.st_dev == st.st_dev;
 		if (!seen && syncfs(a->roots[i].up) < 0)
 			return err_sys(e, errno, "cannot write everything to the disk");

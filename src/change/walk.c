@@ -561,7 +561,7 @@ static int walk_layer(struct walk *w, struct err *e)
 	bool matched;
 	int r;
 
-	if (!wanted(w, &matched))
+	if (!wanted(w, &matched) || (w->layer->away && w->layer->untouched))
 		return 0;
 	buf_reset(&w->path);
 	if (strcmp(w->layer->host, "/") != 0)

@@ -27,6 +27,7 @@ enum {
 };
 
 struct base {
+	bool *touched; /* by layer */
 	struct apply *a;
 	struct plan_writer *w;
 	int64_t begin;
@@ -43,6 +44,7 @@ static int note(void *arg, const struct change *c, struct err *e)
 	struct ident up;
 	uint64_t digest;
 
+	b->touched[c->layer] = true;
 	if (!c->before.st_mode)
 		return 0;
 	/* Copies that do not differ are of no interest; directories are, for their modes. */
@@ -71,6 +73,7 @@ int txn_note_base(struct txn *t, struct err *e)
 	AUTO_CLOSE int dir = open(t->rec.dir,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_FREE struct change_layer *layers = NULL;
+	AUTO_FREE bool *touched = NULL;
 	struct base b = { .begin = t->rec.begin_ns };
 	size_t n;
 	int r;
@@ -79,6 +82,7 @@ int txn_note_base(struct txn *t, struct err *e)
 		return err_sys(e, errno, "cannot open %s", t->rec.dir);
 	unlinkat(dir, "base.new", 0);
 	layers = txn_layers(&t->rec, &n);
+	b.touched = touched = xcalloc(n, sizeof(*touched));
 	/* One noted too many does no harm. */
 	for (size_t i = 0; i < n; i++)
 		layers[i].rough = true;
@@ -90,6 +94,8 @@ int txn_note_base(struct txn *t, struct err *e)
 	if (r == 0) {
 		r = change_walk(layers, n, note, &b, e);
 		if (r == 0)
+			untouched_keep(&t->rec, touched, n);
+		if (r == 0)
 			r = plan_finish_lazily(b.w, e);
 		else
 			plan_abandon(b.w);
@@ -100,6 +106,48 @@ int txn_note_base(struct txn *t, struct err *e)
 	buf_free(&b.text);
 	apply_close(b.a);
 	return r;
+}
+
+static char *untouched_name(const struct txn_record *r)
+{
+	return xasprintf("%s/untouched", r->dir);
+}
+
+/* One letter for each layer. What a power cut leaves of it says less, never more. */
+void untouched_keep(const struct txn_record *r, const bool *touched, size_t n)
+{
+	AUTO_FREE char *name = untouched_name(r), *text = xmalloc(n);
+	AUTO_CLOSE int fd = -1;
+
+	/* The only one is in our own store. */
+	if (n < 2)
+		return;
+	for (size_t i = 0; i < n; i++)
+		text[i] = touched[i] ? 't' : 'u';
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && write(fd, text, n) != (ssize_t)n)
+		unlink(name);
+}
+
+int untouched_drop(const struct txn_record *r)
+{
+	AUTO_FREE char *name = untouched_name(r);
+	AUTO_CLOSE int dir = -1;
+
+	if (unlink(name) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	/* It must not come back by a power cut, after what is done next. */
+	dir = open(r->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir < 0 || fsync(dir) < 0 ? -errno : 0;
+}
+
+bool untouched_was(const struct txn_record *r, size_t layer)
+{
+	AUTO_FREE char *name = untouched_name(r);
+	AUTO_CLOSE int fd = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char c;
+
+	return fd >= 0 && pread(fd, &c, 1, (off_t)layer) == 1 && c == 'u';
 }
 
 static char *mark_of(const struct txn_record *r)

@@ -340,11 +340,16 @@ int txn_again(const struct view *v, struct err *e)
 
 int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 {
+	int r;
+
 	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE)
 		return err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
 			       txn_look_name(txn_look(&t->rec)));
 	if (txn_own(t, e) < 0 || txn_check(&t->rec, e) < 0)
 		return -1;
+	r = untouched_drop(&t->rec);
+	if (r < 0)
+		return err_sys(e, r, "cannot change %s", t->rec.dir);
 	if (make_stage(h, v, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->nlayers; i++) {

@@ -161,6 +161,8 @@ static int open_checks(struct home *h, struct txn *t, enum access how,
 	}
 	if (r == 0 && change)
 		r = lock_checks(c, running, e);
+	if (r == 0 && change && (r = untouched_drop(&t->rec)) < 0)
+		r = err_sys(e, r, "cannot change %s", t->rec.dir);
 	if (r == 0 && c->live)
 		r = forget_change(c, e);
 	if (r == 0)

@@ -178,7 +178,7 @@ static int check_whole(struct home *h, const struct txn *t, struct err *e)
 static int unfold(struct operation *o, struct err *e)
 {
 	for (size_t i = 0; i < o->nlayers; i++) {
-		int r = unfold_layer(&o->layers[i]);
+		int r = o->layers[i].away ? 0 : unfold_layer(&o->layers[i]);
 
 		if (r < 0)
 			return err_sys(e, r, "cannot take %s apart", o->layers[i].upper);

@@ -128,6 +128,13 @@ int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
 	return journal_txn_by_name(h->journal, ref, &t->rec, e);
 }
 
+static bool is_away(const char *upper)
+{
+	struct stat st;
+
+	return lstat(upper, &st) < 0 && errno == ENOENT;
+}
+
 /*
  * One piece of memory, freed by one free(): the array, two lists of hidden paths (stores of
  * ours, and others), then the names of the uppers.
@@ -168,9 +175,20 @@ struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 						.never = hidden,
 						.hidden = hidden + own + 1 };
 		names = stpcpy(stpcpy(names, l->dir), "/up") + 1;
+		v[k - 1].away = is_away(v[k - 1].upper);
+		v[k - 1].untouched = v[k - 1].away && untouched_was(r, k - 1);
 	}
 	*n = k;
 	return v;
+}
+
+static int lost_layer(const struct txn_record *r, const struct layer_record *l,
+		      const char *up, struct err *e)
+{
+	err_set(e, ERR_CORRUPT, "t%lld has lost its layer %s", (long long)r->id, up);
+	if (l->host && !path_within(l->dir, r->dir))
+		err_hint(e, "it was on the filesystem of %s: mount that again", l->host);
+	return -1;
 }
 
 int txn_check(const struct txn_record *r, struct err *e)
@@ -182,14 +200,16 @@ int txn_check(const struct txn_record *r, struct err *e)
 	if (!r->dir || lstat(r->dir, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_set(e, ERR_CORRUPT, "t%lld has lost its directory %s",
 			       (long long)r->id, r->dir ? r->dir : "");
-	for (size_t i = 0; i < r->nlayers; i++) {
+	for (size_t i = 0, k = 0; i < r->nlayers; i++) {
 		const struct layer_record *l = &r->layers[i];
 		AUTO_FREE char *up = xasprintf("%s%s", l->dir,
 					       l->kind == LAYER_OVERLAY ? "/up" : "");
 
-		if (lstat(up, &st) < 0 || !S_ISDIR(st.st_mode))
-			return err_set(e, ERR_CORRUPT, "t%lld has lost its layer %s",
-				       (long long)r->id, up);
+		k += l->kind == LAYER_OVERLAY;
+		if (lstat(up, &st) == 0 && S_ISDIR(st.st_mode))
+			continue;
+		if (l->kind != LAYER_OVERLAY || !is_away(up) || !untouched_was(r, k - 1))
+			return lost_layer(r, l, up, e);
 	}
 	return 0;
 }

@@ -103,6 +103,26 @@ int operate_open(const struct txn *t, bool every, struct operation *o, struct er
 	return 0;
 }
 
+static int reach(void *arg, const struct plan_rec *r, struct err *e)
+{
+	const struct operation *o = arg;
+	const struct change_layer *l = &o->layers[r->layer];
+
+	if (r->layer >= o->nlayers || !l->away)
+		return 0;
+	err_set(e, ERR_STATE, "what it needs of %s is not there", l->upper);
+	return err_hint(e, "it was on the filesystem of %s: mount that again", l->host);
+}
+
+int operate_reach(struct operation *o, struct err *e)
+{
+	bool away = false;
+
+	for (size_t i = 0; i < o->nlayers; i++)
+		away = away || o->layers[i].away;
+	return away ? plan_each(o->plan, false, reach, o, e) : 0;
+}
+
 void operate_close(struct operation *o)
 {
 	plan_close(o->plan);

@@ -32,6 +32,8 @@ int operate_guard(struct home *h, bool wait, struct err *e);
 /* Opens layers and directory. @every: for drafting. */
 int operate_open(const struct txn *t, bool every, struct operation *o, struct err *e);
 void operate_close(struct operation *o);
+/* Are the layers of all steps of @o->plan there? To be asked before anything is promised. */
+int operate_reach(struct operation *o, struct err *e);
 
 /* Makes the staged data durable: file by file if it is little, else the filesystem. */
 int operate_sync_staged(struct operation *o, struct err *e);

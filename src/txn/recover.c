@@ -36,6 +36,8 @@ static int finish(struct home *h, struct txn *t, struct err *e)
 			    (long long)t->rec.id, txn_state_name(t->rec.state));
 	if (r == 0)
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
+	if (r == 0)
+		r = operate_reach(&o, e);
 	/* How much there was to write is not known any more: the whole filesystem, then. */
 	o.objects = UINT64_MAX;
 	if (r == 0 && operate(h, t, &o, &why) < 0 && o.op.state != OP_REVERSED) {

@@ -105,7 +105,8 @@ int txn_end(struct home *h, struct txn *t, int exit_status, const char *reason,
 int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
 	     struct err *e);
 
-/* Layers in the form the change room wants; free the array (not what it points to). */
+/* Layers in the form the change room wants, those that are away marked as such; free the
+ * array (not what it points to). */
 struct change_layer *txn_layers(const struct txn_record *r, size_t *n);
 
 /* PENDING or interrupted -> ROLLED_BACK; ERR_STATE while it runs. Constant time: the data

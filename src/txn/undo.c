@@ -271,10 +271,11 @@ static int replay(struct home *h, struct txn *t, const struct op_record *target,
 	r = describe(t, target, redo, w, &o, e);
 	if (r == 0)
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
-	if (r == 0)
-		o.op.changes = res->changes = plan_count(o.plan);
 	if (r == 0) {
-		r = look_ahead(&o, redo, res, e);
+		o.op.changes = res->changes = plan_count(o.plan);
+		r = operate_reach(&o, e);
+		if (r == 0)
+			r = look_ahead(&o, redo, res, e);
 		if ((r < 0 || w->dry_run) && strcmp(o.op.plan, target->plan) != 0)
 			unlinkat(o.dir, o.op.plan, 0);
 	}

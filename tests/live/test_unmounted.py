@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Root has a layer on every writable mount; one that is gone later matters if it was used."""
+import os
+import subprocess
+
+import pytest
+from stetlib import wait_until
+
+NEEDS = "tmpfs"
+
+
+@pytest.fixture(name="mount")
+def fixture_mount(tmp_path):
+    """A mount of our own; taken away by its second value, if it is still there then."""
+    if os.geteuid() != 0:
+        pytest.skip("impossible here: only root mounts")
+    where = tmp_path / "mount"
+    where.mkdir()
+
+    def umount():
+        subprocess.run(["umount", where], check=True)
+
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", where], check=True)
+    yield where, umount
+    if os.path.ismount(where):
+        umount()
+
+
+def settled(stet, work):
+    """What is noted after the command's end is there."""
+    wait_until(lambda: stet("status", "--json", cwd=work).json()["on_disk"])
+
+
+def test_what_was_not_touched_does_not_matter(stet, work, mount):
+    _, umount = mount
+    stet.sh("echo one > a", cwd=work).ok()
+    settled(stet, work)
+    umount()
+    changes = stet("status", "--json", cwd=work).ok().json()["changes"]
+    assert [c["path"] for c in changes] == [str(work / "a")]
+    stet("commit", cwd=work).ok()
+    assert (work / "a").read_text() == "one\n"
+    stet("undo", cwd=work).ok()
+    assert not (work / "a").exists()
+    stet("redo", cwd=work).ok()
+    assert (work / "a").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("how", ["explore", "checkpoint"])
+def test_what_is_touched_later(stet, work, mount, how):
+    """A visit, or the way back to a checkpoint, may put something there after all."""
+    place, umount = mount
+    script = "echo one > a"
+    if how == "checkpoint":
+        script = f"> {place}/x; {stet.path} checkpoint && rm {place}/x; > a"
+    stet.sh(script, cwd=work, opts=["--no-policy"]).ok()
+    settled(stet, work)
+    if how == "explore":
+        stet("explore", "-q", "--", "touch", f"{place}/x", cwd=work).ok()
+    else:
+        stet("rollback", "--to", "1", cwd=work).ok()
+    umount()
+    r = stet("commit", cwd=work)
+    assert r.rc != 0 and "mount that again" in r.err
+    assert not (work / "a").exists()
+
+
+def test_what_was_committed_at_once_is_undone(stet, work, mount):
+    _, umount = mount
+    stet("exec", "--", "sh", "-c", "echo one > a", cwd=work).ok()
+    umount()
+    stet("undo", cwd=work).ok()
+    assert not (work / "a").exists()
+
+
+@pytest.mark.parametrize("where", ["added", "deleted"])
+def test_what_was_touched_is_missed(stet, work, mount, where):
+    """Nothing is done by half; once it is mounted again all goes on."""
+    place, umount = mount
+    (place / "deleted").write_text("x")
+    os.mkdir(work / "aside")
+    stet.sh(f"echo one > a; cd {place}; rm -f deleted; [ {where} = deleted ] || echo > {where}",
+            cwd=work, opts=["--no-policy"]).ok()
+    settled(stet, work)
+    subprocess.run(["mount", "--bind", place, work / "aside"], check=True)
+    umount()
+    try:
+        r = stet("commit", cwd=work)
+        assert r.rc != 0 and f"the filesystem of {place}: mount that again" in r.err
+        assert not (work / "a").exists()
+        subprocess.run(["mount", "--bind", work / "aside", place], check=True)
+        stet("commit", cwd=work).ok()
+        assert (work / "a").exists() and not (place / "deleted").exists()
+        umount()
+        r = stet("undo", cwd=work)
+        assert r.rc != 0 and f"the filesystem of {place}: mount that again" in r.err
+        assert (work / "a").exists()
+    finally:
+        subprocess.run(["umount", work / "aside"], check=True)
