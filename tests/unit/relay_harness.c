@@ -200,7 +200,9 @@ void harness_caller(const struct fake_job *job, int report)
 		signal(job->ignore, SIG_IGN);
 	sigprocmask(SIG_BLOCK, NULL, &mask);
 	sigaction(SIGPIPE, NULL, &act);
-	rep.rc = relay_new(&(struct relay_wish){ .want_tty = job->want_tty }, &r, &rep.e);
+	rep.rc = relay_new(&(struct relay_wish){ .want_tty = job->want_tty,
+						 .grace_ms = job->grace_ms },
+			   &r, &rep.e);
 	if (rep.rc || fcntl(ctl_pair(ctl) ? -1 : ctl[0], F_GETFD) < 0)
 		_exit(BAD_SETUP);
 	rep.pty = relay_wants_pty(r);

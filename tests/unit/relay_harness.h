@@ -19,8 +19,8 @@
 struct fake_job {
 	int fds[3]; /* become 0, 1, 2 of the caller; -1: closed */
 	bool want_tty;
-	int ignore; /* a signal ignored from the start, or 0 */
-	int64_t timeout_ms;
+	int ignore;		      /* a signal ignored from the start, or 0 */
+	int64_t timeout_ms, grace_ms; /* grace 0: the usual one */
 	void (*play)(const struct fake_job *job);
 	uint64_t arg; /* for play() */
 };

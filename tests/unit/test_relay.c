@@ -583,6 +583,7 @@ static void test_timeout(void **state)
 	assert_true(rep.end.timed_out && rep.end.exited);
 	assert_int_equal(rep.end.wait_status, SIGTERM);
 	job.arg = 1; /* one that does not listen */
+	job.grace_ms = 100;
 	assert_true(harness_run(&job, &rep));
 	assert_true(rep.end.timed_out && rep.end.exited);
 	assert_int_equal(rep.end.wait_status, SIGKILL);

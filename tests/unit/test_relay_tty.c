@@ -115,6 +115,10 @@ static void start(struct shell *s, struct fake_job *job, bool start_behind)
 	s->pid = fork();
 	if (s->pid == 0) {
 		close(s->term);
+		/* It ends when the test's own end of the orders is closed. */
+		close(orders[1]);
+		close(events[0]);
+		close(report[0]);
 		shell(job, start_behind, orders[0], events[1], report[1]);
 	}
 	close(slave);
