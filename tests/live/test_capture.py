@@ -198,7 +198,7 @@ def test_no_descriptor_is_inherited(stet, home, work, probe):
 def test_nothing_outlives_the_command(stet, work, daemon):
     mark = f"mark-{uuid.uuid4()}"
     stet.sh(f"export MARK={mark}; exec -a {mark} true || true; "
-            + daemon.replace("sleep", f"exec -a {mark} sleep", 1), cwd=work, timeout=20).ok()
+            + daemon.replace("sleep", f"exec -a {mark} sleep", 1), cwd=work).ok()
     wait_until(lambda: not processes_with(mark), message="still running")
 
 

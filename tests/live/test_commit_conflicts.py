@@ -138,7 +138,7 @@ def test_during_the_run(stet, work, kind, how):
                    f"cd c; {KINDS[kind][1]}; echo READY; read line", cwd=work, stdin=-1)
     assert p.stdout.readline() == b"READY\n"
     edit(EDITS[how][1], top)
-    p.communicate(b"\n", timeout=30)
+    p.communicate(b"\n", timeout=60)
     assert p.returncode == 0
     if how not in UNSEEN:
         refused(stet, work)
@@ -183,7 +183,7 @@ def test_in_the_tick_of_the_beginning(stet, work):
         editor = shell_background(script)
         p.communicate(timeout=60)
         stop.touch()
-        editor.wait(30)
+        editor.wait(60)
         stop.unlink()
         last = x.read_text()
         r = commit(stet, work)

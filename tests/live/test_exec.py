@@ -211,7 +211,7 @@ def test_another_verb_leaves_a_running_one_alone(stet, project):
     stet("recover").ok()
     assert [t["state"] for t in stet.transactions()] == ["running"]
     p.send_signal(signal.SIGTERM)
-    assert p.wait(30) == 143
+    assert p.wait(60) == 143
     assert [t["state"] for t in stet.transactions()] == ["rolled back"]
 
 

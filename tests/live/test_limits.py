@@ -181,7 +181,7 @@ def test_without_a_watcher_nothing_runs(stet, work):
                    cwd=work)
     wait_until(lambda: processes_with(f"sleep\0{mark}"))
     os.kill(wait_until(lambda: watcher_of(p.pid)), signal.SIGKILL)
-    out, _ = p.communicate(timeout=30)
+    out, _ = p.communicate(timeout=60)
     assert p.returncode == 125 and b"who watched over the limits is gone" in out
     assert not processes_with(f"sleep\0{mark}")
     assert os.listdir(work) == []

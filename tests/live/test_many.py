@@ -60,7 +60,7 @@ def start(stet, work, script, *opts):
 def finish(p):
     p.stdout.close()
     p.stderr.close()
-    p.wait(30)
+    p.wait(60)
 
 
 def test_killed_supervisor(stet, work, digest):
@@ -122,7 +122,7 @@ def test_status_of_a_running_one(stet, work):
 def test_signals_are_passed_on(stet, work, sig, rc):
     p = start(stet, work, "echo READY; exec sleep 1000")
     p.send_signal(sig)
-    p.wait(30)
+    p.wait(60)
     assert p.returncode in (rc, -sig)
     finish(p)
 
@@ -130,7 +130,7 @@ def test_signals_are_passed_on(stet, work, sig, rc):
 def test_a_signal_can_be_handled_inside(stet, work):
     p = start(stet, work, "trap 'echo GOT; exit 7' TERM; echo READY; while :; do sleep 0.05; done")
     p.send_signal(signal.SIGTERM)
-    out, _ = p.communicate(timeout=30)
+    out, _ = p.communicate(timeout=60)
     assert (p.returncode, out) == (7, b"GOT\n")
 
 
@@ -140,7 +140,7 @@ def test_a_deaf_command_is_killed_by_the_second_signal(stet, work):
               f"while :; do bash -c 'exec -a {mark} sleep 1000'; done")
     p.send_signal(signal.SIGTERM)
     p.send_signal(signal.SIGINT)
-    p.wait(30)
+    p.wait(60)
     finish(p)
     wait_until(lambda: not processes_with(mark))
     assert stet.transactions() == [] or stet.transactions()[0]["state"] == "pending"
