@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures shared by the cli, live and agents suites; tests/run sets the environment."""
 import os
+import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 
-from stetlib import Stet, digest, make_tree  # noqa: E402
+from stetlib import Hung, Stet, digest, make_tree  # noqa: E402
 
 
 def binary():
@@ -15,6 +16,15 @@ def binary():
     if not path:
         pytest.fail("STET_BIN is not set: run the tests with `make test` or tests/run")
     return path
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Tells the runner (xml_hung) which failures are programs that did not end."""
+    report = (yield).get_result()
+    if call.excinfo and call.excinfo.errisinstance((Hung, subprocess.TimeoutExpired)):
+        item.user_properties.append(("hung", "yes"))
+        report.user_properties = list(item.user_properties)
 
 
 @pytest.fixture(name="home")

@@ -6,6 +6,7 @@ import json
 import pytest
 from modelserver import ModelServer
 
+WITHOUT_STET = True
 SCRIPT = ["first command", "second command"]
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The test runner: builds, jobs, and the count. See tests/run."""
+import contextlib
 import glob
 import json
 import os
@@ -11,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from xml.etree import ElementTree
 
 from identity import identities
@@ -28,6 +29,8 @@ PROGRAM_SECONDS = 1800
 LEFT_OUT = {("agents", "asan", "root")}
 RUNNING = set()
 MARK = re.compile(r'^NEEDS = "([^"]*)"', re.M)
+# In a test file that never starts stet: which build it is cannot matter, and one will do.
+NO_STET = re.compile(r"^WITHOUT_STET = True", re.M)
 
 
 class Count:
@@ -107,6 +110,20 @@ def run(argv, env=None, identity=None, cwd=None, seconds=JOB_SECONDS):
     return status, text, time.monotonic() - begin
 
 
+@contextlib.contextmanager
+def crew(many):
+    """Threads; if we are interrupted, what they have started ends."""
+    with ThreadPoolExecutor(many) as pool:
+        try:
+            yield pool
+            pool.shutdown()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for p in list(RUNNING):
+                end(p)
+            raise
+
+
 def build(report, kind, target):
     status, text, seconds = run([f"{ROOT}/build-aux/build", kind, target], os.environ.copy(),
                                 seconds=PROGRAM_SECONDS)
@@ -124,25 +141,32 @@ def build_probe(report, stage):
                "" if status == 0 else f"probe: {text}")
 
 
+def fetch_agent(report):
+    status, text, seconds = run([f"{ROOT}/build-aux/agents", "qwen"],
+                                dict(os.environ, STET_TEST_CACHE=cache()))
+    report.add("build", int(status == 0), int(status != 0), 0, seconds,
+               "" if status == 0 else f"agents: {text}")
+
+
 def stage_all(report, stage, suites):
     """Builds and copies what the jobs use to a place that every user can read."""
-    dirs = {}
-    for kind in ("release", "asan") if set(suites) - {"torture"} else ():
-        dirs[kind] = build(report, kind, "tests")
+    kinds = (["release", "asan"] if set(suites) - {"torture"} else []) + \
+        (["faults"] if "torture" in suites else [])
+    # At once: each begins and ends with work for one processor.
+    with crew(len(kinds) + 2) as pool:
+        builds = {kind: pool.submit(build, report, kind, "tests") for kind in kinds}
+        others = [pool.submit(build_probe, report, stage)]
+        if "agents" in suites:
+            others.append(pool.submit(fetch_agent, report))
+    dirs = {kind: f.result() for kind, f in builds.items()}
+    for f in others:
+        f.result()
     if "torture" in suites:
-        dirs["faults"] = build(report, "faults", "tests")
         if dirs["faults"]:
             os.makedirs(f"{stage}/faults")
             for program in ("tests/torture/torture", "stet-text"):
                 shutil.copy2(f"{dirs['faults']}/{program}", f"{stage}/faults")
         shutil.copytree(f"{ROOT}/src", f"{stage}/source/src")
-    if glob.glob(f"{TESTS}/probe/*.c"):
-        build_probe(report, stage)
-    if "agents" in suites and os.path.exists(f"{ROOT}/build-aux/agents"):
-        status, text, seconds = run([f"{ROOT}/build-aux/agents", "qwen"],
-                                    dict(os.environ, STET_TEST_CACHE=cache()))
-        report.add("build", int(status == 0), int(status != 0), 0, seconds,
-                   "" if status == 0 else f"agents: {text}")
     for kind, d in dirs.items():
         if d and kind != "faults":
             os.makedirs(f"{stage}/{kind}")
@@ -200,7 +224,9 @@ def unit_job(report, suite, exe, env, who, cwd):
     status, text, seconds = run([exe], env, who, cwd)
     passed, failed = tap(text, status)
     name = os.path.basename(exe)
-    if failed:
+    if status is None:
+        text += "\nnot tried again: it hung"
+    elif failed:
         print(f"{suite}: {name}: tried again\n{shortened(text, 60)}", flush=True)
         status, text, more = run([exe], env, who, cwd)
         passed, failed = tap(text, status)
@@ -225,6 +251,12 @@ def xml_failed(path):
     """Names of the tests that failed in a junit file."""
     return [c.get("name") for c in ElementTree.parse(path).iter("testcase")
             if c.find("failure") is not None or c.find("error") is not None]
+
+
+def xml_hung(path):
+    """Names of the tests in which a program did not end, as conftest.py marks them."""
+    return [c.get("name") for c in ElementTree.parse(path).iter("testcase")
+            if any(p.get("name") == "hung" for p in c.iter("property"))]
 
 
 def xml_count(path):
@@ -275,9 +307,15 @@ def pytest_job(report, suite, file, env, who, base, extra, only=None):
     elif status != 0 and failed == 0:
         failed = 1
     elif failed and not remarks and only is None:
-        # Others were at work, too: what also fails without them has failed.
-        report.again.append((suite, file, env, person, xml_failed(xml), text))
-        failed = 0
+        hung = xml_hung(xml)
+        rest = [n for n in xml_failed(xml) if n not in hung]
+        if hung:
+            # A minute is enough beside others, too; a deadlock would pass the next time.
+            remarks = f"not tried again, a program hung: {', '.join(hung)}"
+        if rest:
+            # Others were at work, too: what also fails without them has failed.
+            report.again.append((suite, file, env, person, rest, text))
+        failed = len(hung)
     report.add(suite, passed, failed, impossible, seconds,
                f"{name} (status {status})\n{text}\n{remarks}" if failed else "")
 
@@ -362,8 +400,10 @@ def plan(report, suites, people, stage, dirs, places, extra):
         if name not in suites:
             continue
         for file in sorted(glob.glob(f"{stage}/tests/{name}/test_*.py")):
+            with open(file, encoding="utf-8") as f:
+                kinds = ("release",) if NO_STET.search(f.read()) else ("asan", "release")
             for who in people:
-                for kind in ("asan", "release"):
+                for kind in kinds:
                     if not dirs.get(kind) or (name, kind, who.label) in LEFT_OUT:
                         continue
                     suite = f"{name}/{kind}/{who.label}"
@@ -392,6 +432,46 @@ def plan(report, suites, people, stage, dirs, places, extra):
     return jobs
 
 
+class Idleness:
+    """How much of the processors' time nobody had a use for."""
+
+    def __init__(self):
+        self.idle, self.all = self.read()
+
+    @staticmethod
+    def read():
+        with open("/proc/stat", encoding="ascii") as f:
+            times = [int(n) for n in f.readline().split()[1:9]]
+        return times[3] + times[4], sum(times)
+
+    def share(self):
+        """Since it was asked for the last time."""
+        before, self.idle, self.all = (self.idle, self.all), *self.read()
+        return (self.idle - before[0]) / max(1, self.all - before[1])
+
+
+def work_off(jobs):
+    """Runs the jobs: two per processor, and more while those leave processors idle.
+
+    Many wait for terminals, timers and disks most of the time, others compute all of it.
+    """
+    least, most = 2 * (os.cpu_count() or 1), 5 * (os.cpu_count() or 1)
+    with crew(most) as pool:
+        running, idleness = set(), Idleness()
+        for job in jobs:
+            room = len(running) < least
+            while not room:
+                done, running = wait(running, 1, FIRST_COMPLETED)
+                for f in done:
+                    f.result()
+                room = len(running) < least or not done and len(running) < most and \
+                    idleness.share() > 0.3
+            running.add(pool.submit(*job))
+            idleness.share()
+        for f in running:
+            f.result()
+
+
 def main(argv):
     extra = []
     if "--" in argv:
@@ -413,16 +493,7 @@ def main(argv):
         try:
             dirs = stage_all(report, stage, suites)
             jobs = plan(report, suites, people, stage, dirs, places, extra)
-            # Most of them wait for terminals, timers and processes most of the time.
-            with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
-                try:
-                    for f in [pool.submit(*job) for job in jobs]:
-                        f.result()
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    for p in list(RUNNING):
-                        end(p)
-                    raise
+            work_off(jobs)
             try_again(report, places)
         finally:
             places.remove()

@@ -10,6 +10,10 @@ import subprocess
 import time
 
 
+class Hung(AssertionError):
+    """A program did not end in its time. The runner takes that as it is: no second try."""
+
+
 class Result:
     """How a command ended. Texts are decoded so that no byte is lost."""
 
@@ -103,7 +107,7 @@ class Stet:
             except subprocess.TimeoutExpired:
                 p.send_signal(signal.SIGKILL)
                 out, err = p.communicate()
-                raise AssertionError(
+                raise Hung(
                     f"still running after {timeout} s\n"
                     f"{Result(p.args, 'killed', out or b'', err or b'')!r}") from None
         return Result(p.args, p.returncode, out or b"", err or b"")
