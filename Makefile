@@ -8,6 +8,8 @@
 #   make test                  every test; ends with "N passed, N failed"
 #   make torture               fault points of commit, undo and the rest, made to fail; a
 #                              sample, or all of them with STET_TORTURE=full
+#   make long                  what `make test` does for a moment: editors that save during a
+#                              commit, readers of what is replaced, a look at every directory
 #   make race                  100,000 execs whose arguments change meanwhile
 #   make fuzz [SECONDS=60]     libFuzzer on what parses: policies, shell text, messages
 #   make policy-report [CORPUS=DIR]
@@ -45,6 +47,11 @@ test:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run"
 
+long:
+	@"$(AUX)/deps" build test
+	@STET_LONG=1 "$(ROOT)/tests/run" live -- -k \
+		"editor_during or readers_never or swapped_for_a_link or find_has_no_more"
+
 race:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/race/run"
@@ -78,4 +85,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test race fuzz policy-report torture powercut fidelity model install bench fmt clean
+.PHONY: all run test long race fuzz policy-report torture powercut fidelity model install bench fmt clean
