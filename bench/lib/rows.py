@@ -51,7 +51,10 @@ class Bench:
         return max(n // 10, 1) if self.quick else n
 
     def reps(self, n):
-        return min(n, 5) if self.quick else n
+        """BENCH_ROUNDS: so many at most, for rows that take seconds a round."""
+        if self.quick:
+            return min(n, 5)
+        return min(n, int(os.environ.get("BENCH_ROUNDS", n))) if n < 30 else n
 
     def tree(self, name, build):
         """A directory that build(dir) has filled; made once."""
