@@ -434,7 +434,9 @@ class Protect:
 
     def run(self, b):
         n = b.size(10000)
-        tree, copy = b.files(n), f"{b.place.scratch}/copy"
+        # Its own: rsync links to its files, and a commit asks before it splits links.
+        tree = b.tree("protect", lambda d: b.do(["work", "tree", str(n)], d))
+        copy = f"{b.place.scratch}/copy"
         sub = f"{b.place.btrfs}/tree" if b.place.btrfs else None
         if sub:
             b.do(["btrfs", "subvolume", "create", sub], b.place.btrfs)
