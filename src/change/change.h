@@ -122,6 +122,10 @@ struct change_totals {
 	uint64_t added, modified, deleted;
 	uint64_t bytes; /* sum of the sizes of the added and modified files */
 };
+static inline uint64_t change_total(const struct change_totals *t)
+{
+	return t->added + t->modified + t->deleted;
+}
 void change_totals_add(struct change_totals *t, const struct change *c);
 int change_count(const struct change_layer *layers, size_t n, struct change_totals *t,
 		 struct err *e);

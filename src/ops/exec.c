@@ -403,7 +403,7 @@ static json_t *exec_json(const void *result)
 	set_ms(o, "cpu_ms", res->command.cpu_us);
 	json_object_set_new(o, "totals", json_totals(&run->totals));
 	json_object_set_new(o, "changes", paths_json(run));
-	if (run->totals.added + run->totals.modified + run->totals.deleted > run->npaths)
+	if (change_total(&run->totals) > run->npaths)
 		json_object_set_new(o, "changes_cut", json_true());
 	capture_json(&res->output, o);
 	if (res->command.lost_errno)

@@ -17,8 +17,6 @@
 #include "txn/budget.h"
 #include "txn/commit.h"
 
-enum { FEW = 500 };
-
 /*
  * Bytes of a file of no content, for locks: who tidies up, who will do so next, and, one for
  * each transaction, who looks after it.
@@ -73,7 +71,7 @@ void housekeep(struct home *h, struct txn *t, uint64_t changes)
 
 	if (!t && (!journal_checkpoint_due(h->journal) || is_being_done(h->dir)))
 		return;
-	if (t && changes <= FEW && txn_note_base(t, &e) == 0)
+	if (t && changes <= HOUSEKEEP_FEW && txn_note_base(t, &e) == 0)
 		noted[0] = '1';
 	snprintf(id, sizeof(id), "%lld", t ? (long long)t->rec.id : 0);
 	snprintf(lock, sizeof(lock), "%d", t ? t->lock : -1);

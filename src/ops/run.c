@@ -85,6 +85,7 @@ int run_check_name(const char *name, struct err *e)
 struct tally {
 	struct run_res *res;
 	size_t list;	 /* most paths to be listed */
+	bool brief;	 /* so many that they are not few are enough */
 	uint64_t before; /* files seen below a directory that is yet to come */
 };
 
@@ -117,6 +118,8 @@ static int tally(void *arg, const struct change *c, struct err *e)
 		res->totals.modified++;
 	if (c->kind != CHANGE_DELETE && S_ISREG(c->after.st_mode))
 		res->totals.bytes += (uint64_t)c->after.st_size;
+	if (t->brief && change_total(&res->totals) > HOUSEKEEP_FEW && res->ntops)
+		return 1;
 	if (res->npaths < t->list)
 		list_path(res, c);
 	if (c->implied) {
@@ -142,10 +145,10 @@ static int tally(void *arg, const struct change *c, struct err *e)
 	return 0;
 }
 
-static int sum_up(const struct txn_record *rec, size_t list, struct run_res *res,
-		  struct err *e)
+static int sum_up(const struct txn_record *rec, const struct run_decision *d,
+		  struct run_res *res, struct err *e)
 {
-	struct tally t = { .res = res, .list = list };
+	struct tally t = { .res = res, .list = d->list, .brief = d->brief };
 	struct txn_sides s;
 	int r = txn_sides_open(rec, &s, e);
 
@@ -155,7 +158,7 @@ static int sum_up(const struct txn_record *rec, size_t list, struct run_res *res
 	if (r == 0)
 		r = change_walk(s.v, s.n, tally, &t, e);
 	txn_sides_close(&s);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 /* Being refused is no failure of the run: the transaction is pending, and says why. */
@@ -245,7 +248,7 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	/* A rollback that the command's end has cut in two is taken back first. */
 	r = checks_settle(h, t, e);
 	if (r == 0)
-		r = sum_up(&t->rec, d->list, res, e);
+		r = sum_up(&t->rec, d, res, e);
 	if (r == 0)
 		r = settle(ctx, h, t, d, res, e);
 	else if (txn_end(h, t, res->run.status, run_reason_name(res->run.reason),
@@ -254,7 +257,7 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 		txn_give_up(h, t, &second);
 	if (r == 0)
 		housekeep(h, res->fate == RUN_PENDING ? t : NULL,
-			  res->totals.added + res->totals.modified + res->totals.deleted);
+			  change_total(&res->totals));
 	/* The record goes on to the result, with the state it has now. */
 	res->rec = t->rec;
 	memset(&t->rec, 0, sizeof(t->rec));
@@ -278,7 +281,8 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 	char **env = sandbox_env(ctx, sb->judge.policy, rq->sandbox.clean_env,
 				 rq->sandbox.env, INT64_MAX);
 	struct run_decision d = { .accept_risky = rq->accept_risky,
-				  .policy = sb->judge.policy };
+				  .policy = sb->judge.policy,
+				  .brief = rq->quiet && !rq->common.json };
 	int r;
 
 	spec.envp = env;

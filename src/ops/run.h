@@ -85,6 +85,7 @@ struct run_decision {
 	const struct policy *policy; /* whose diff rules hold; NULL: none */
 	bool all_or_nothing; /* a refused commit is rolled back, nothing is left pending */
 	size_t list;	     /* how many changed paths are wanted */
+	bool brief;	     /* nobody wants to know how many there are in all */
 };
 
 /*

@@ -112,6 +112,18 @@ int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t 
 	return build_attach(b, m, target, true, e);
 }
 
+int build_corner(struct build *b, const char *target, const char *name, uint64_t attrs,
+		 struct err *e)
+{
+	int m = mkdirat(b->stage, name, 0755) < 0
+			? -errno
+			: mount_clone(b->stage, name, false, attrs);
+
+	if (m < 0)
+		return err_sys(e, m, "cannot make a directory in memory for %s", target);
+	return build_attach(b, m, target, true, e);
+}
+
 /* The first step's mount becomes the root in which all others are put. */
 static int attach_root(struct build *b, int m, struct err *e)
 {

@@ -21,9 +21,9 @@ int build_enter(int root, struct err *e);
 /* Private to the room: state shared by build.c and build_special.c. */
 struct build {
 	const struct view *v;
-	int stage; /* our tmpfs: mount point of the new root, fix layers, skeletons */
-	int base;  /* the clone of the host's root that the first step shows, or -errno */
-	int root;  /* the new root, once its first step is done; -1 before */
+	int stage; /* our tmpfs: mount point of the new root, fix layers, skeletons, corners */
+	int base; /* the clone of the host's root that the first step shows, or -errno */
+	int root; /* the new root, once its first step is done; -1 before */
 	unsigned serial;
 };
 
@@ -40,6 +40,10 @@ int build_run(struct build *b, const struct step *s, struct err *e);
 /* A tmpfs. */
 int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t attrs,
 		struct err *e);
+
+/* A directory of the stage, of which nothing else can be reached through it: half the price. */
+int build_corner(struct build *b, const char *target, const char *name, uint64_t attrs,
+		 struct err *e);
 
 /* layers.c: the lower layers of an overlay step, topmost first, as descriptors. */
 int build_lowers(struct build *b, const struct step *s, int lower[3], struct err *e);

@@ -127,7 +127,7 @@ int build_dev(struct build *b, const struct step *s, struct err *e)
 	AUTO_CLOSE int dev = -1;
 	int m, r;
 
-	if (build_tmpfs(b, s->target, "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, e) <
+	if (build_corner(b, s->target, "dev", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, e) <
 	    0)
 		return -1;
 	dev = build_target(b, s->target, true, e);
@@ -149,6 +149,8 @@ int build_dev(struct build *b, const struct step *s, struct err *e)
 	if (build_tmpfs(b, "/dev/shm", "1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, e) <
 	    0)
 		return -1;
+	if (access("/dev/mqueue", F_OK) < 0)
+		return 0; /* as outside */
 	m = mount_new("mqueue", NULL, QUIET, NULL, 0);
 	return m < 0 ? 0 /* a kernel without POSIX queues */
 		     : build_attach(b, m, "/dev/mqueue", true, e);
@@ -190,7 +192,8 @@ int build_run(struct build *b, const struct step *s, struct err *e)
 	struct stat st;
 	int m, r;
 
-	if (build_tmpfs(b, s->target, "755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, e) < 0)
+	if (build_corner(b, s->target, "run", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, e) <
+	    0)
 		return -1;
 	run = build_target(b, s->target, true, e);
 	if (run < 0)
