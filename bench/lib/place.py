@@ -77,13 +77,18 @@ def mounted(kind, image, where, mib, options):
 
 
 @contextlib.contextmanager
-def btrfs(place):
-    """A btrfs for the row that takes snapshots, or None."""
+def btrfs(place, who):
+    """A directory of the user's on a btrfs, for the row that takes snapshots, or None.
+
+    The mount itself is not his: a sandbox would have to overlay it in every other row.
+    """
     with contextlib.ExitStack() as stack:
         try:
             where = stack.enter_context(
                 mounted("btrfs", f"{place.base}/btrfs.img", f"{place.base}/btrfs", BTRFS_MIB,
-                        "loop,user_subvol_rm_allowed"))
+                        "loop,user_subvol_rm_allowed")) + "/own"
+            os.mkdir(where)
+            os.chown(where, who.pw_uid, who.pw_gid)
         except (OSError, subprocess.CalledProcessError):
             where = None
         yield where
@@ -150,6 +155,6 @@ def place(stet, fs):
         p.kind = fs
         if who:
             stack.enter_context(no_leftovers())
-            p.btrfs = stack.enter_context(btrfs(p))
             p.own(who.pw_uid, who.pw_gid)
+            p.btrfs = stack.enter_context(btrfs(p, who))
         yield p, who
