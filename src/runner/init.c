@@ -294,6 +294,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	ctl_send(sock, &m, listener, 0);
 	close(listener);
 	name_txn(spec->envp, await(sock, CTL_GO));
+	cpu_anywhere(&in->a->site->apart);
 	/* Now at the latest the root is the sandbox's. */
 	enter_cwd(in, sock);
 	take_streams(in, sock);
@@ -414,6 +415,7 @@ static int furnish(struct init *in, struct err *e)
 	    build_enter(root, e) < 0)
 		return -1;
 	open_door(in->a);
+	cpu_anywhere(&site->apart);
 	if (early)
 		return 0;
 	if (in->a->pty && open_pty(in, e) < 0)
@@ -630,6 +632,8 @@ _Noreturn void init_main(const struct init_args *a)
 	int sigfd;
 
 	close_host(a);
+	if (a->wait)
+		await(FD_CTL, CTL_BEGIN);
 	setsid();
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);

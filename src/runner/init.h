@@ -11,6 +11,7 @@
 
 #include "runner/relay.h"
 #include "runner/runner.h"
+#include "sys/cpu.h"
 
 /*
  * PID 1 of the sandbox: builds it, starts the command in a second, nested pair of user and
@@ -22,18 +23,19 @@
 struct site {
 	const struct view *view;
 	char cwd[PATH_MAX], control[PATH_MAX]; /* control: may be empty */
-	struct timespec since; /* what is changed after it is the transaction's */
+	struct timespec since;	/* what is changed after it is the transaction's */
+	struct cpu_apart apart; /* PID 1 from our caller; from CTL_BEGIN on */
 };
 
 struct init_args {
 	const struct run_spec *spec;
 	const struct site *site;
-	bool wait;    /* for CTL_PLAN, with which the site is complete */
-	bool root;    /* as in struct view */
-	int ctl;      /* control socket, inner end */
-	int gate;     /* the gate's socket, inner end; -1: execs are not held */
-	int door;     /* what the inside may knock at (door.h); -1: nothing */
-	bool pty;     /* make a terminal and hand the master up */
+	bool wait; /* for CTL_BEGIN, and for CTL_PLAN, with which the site is complete */
+	bool root; /* as in struct view */
+	int ctl;   /* control socket, inner end */
+	int gate;  /* the gate's socket, inner end; -1: execs are not held */
+	int door;  /* what the inside may knock at (door.h); -1: nothing */
+	bool pty;  /* make a terminal and hand the master up */
 	int stdio[3]; /* for the command; -1: the pty */
 	bool watched; /* hand up the root directory, for whoever watches over the limits */
 	const struct relay *relay;

@@ -19,6 +19,7 @@
 #include "runner/init.h"
 #include "runner/live.h"
 #include "runner/relay.h"
+#include "sys/cpu.h"
 #include "sys/ns.h"
 
 const char *run_reason_name(enum run_reason r)
@@ -142,6 +143,11 @@ static int start(struct run *run, struct err *e)
 		return cannot_clone(run->pid, e);
 	if (run->pid == 0)
 		init_main(&a);
+	/* It makes the namespaces and builds while we plan and write the journal. */
+	if (run->spec.plan) {
+		cpu_apart(&run->site->apart, run->pid);
+		ctl_send_value(run->ctl[0], CTL_BEGIN, 0, 0);
+	}
 	watch_victim(run->watch, run->pidfd);
 	close(TAKE_FD(run->ctl[1]));
 	if (run->gate[1] >= 0)
@@ -184,13 +190,14 @@ static int make_plan(struct run *run, struct err *e)
 }
 
 /* What is to be done before the command may start, beside the building of its sandbox. */
-static int let_go(const struct run_spec *spec, struct relay *relay, struct err *e)
+static int let_go(struct run *run, struct err *e)
 {
+	const struct run_spec *s = &run->spec;
 	int64_t id = 0;
 
-	if (spec->ready && spec->ready(spec->ready_arg, &id, e) < 0)
+	if (s->ready && s->ready(s->ready_arg, &id, e) < 0)
 		return -1;
-	relay_go(relay, id);
+	relay_go(run->relay, id);
 	return 0;
 }
 
@@ -338,7 +345,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	if (r >= 0)
 		r = make_plan(&run, e);
 	if (r >= 0)
-		r = let_go(&run.spec, run.relay, e);
+		r = let_go(&run, e);
 	if (r >= 0) {
 		relay_gate(run.relay, run.gate[0], spec->gate);
 		relay_door(run.relay, &run.door);

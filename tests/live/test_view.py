@@ -27,6 +27,7 @@ def outside(stet, script, cwd, env=None):
     "stat -c %a /tmp /var/tmp /dev/shm", "test -w . && echo w", "test -w /etc && echo w",
     "echo $SHLVL", "date +%Z", "nproc", "readlink -f /bin/sh", "command -v git node python3",
     "getconf ARG_MAX", "stat -f -c %T /proc /sys", "ls -d /proc/self/fd/0",
+    "grep -h Cpus_allowed: /proc/self/status /proc/$PPID/status",
 ])
 def test_same_answer_inside(stet, work, script):
     a = outside(stet, script, work)
