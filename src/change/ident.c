@@ -68,3 +68,14 @@ bool ident_same(const struct ident *a, const struct ident *b)
 	return ident_is(a, b) && a->mode == b->mode && a->uid == b->uid &&
 	       a->gid == b->gid && a->size == b->size && a->mtime == b->mtime;
 }
+
+struct timespec ident_time(int64_t ns)
+{
+	struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+
+	if (t.tv_nsec < 0) {
+		t.tv_sec--;
+		t.tv_nsec += 1000000000;
+	}
+	return t;
+}

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 /*
  * Who an object is, and which version of it: enough to tell, after a crash or a race,
@@ -24,6 +25,9 @@ int ident_at(int dirfd, const char *name, struct ident *id);
 /* The same from what a stat(2) has told already: without the time of birth. */
 struct stat;
 void ident_from(const struct stat *st, struct ident *id);
+
+/* One of its times, for a call that sets it. */
+struct timespec ident_time(int64_t ns);
 
 /* The same inode, whatever happened to its content. */
 bool ident_is(const struct ident *a, const struct ident *b);

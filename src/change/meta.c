@@ -269,12 +269,7 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 	if (fstat(h.fd, &st) < 0)
 		return -errno;
 	t[0] = st.st_atim;
-	t[1].tv_sec = to->mtime / 1000000000;
-	t[1].tv_nsec = to->mtime % 1000000000;
-	if (t[1].tv_nsec < 0) {
-		t[1].tv_sec--;
-		t[1].tv_nsec += 1000000000;
-	}
+	t[1] = ident_time(to->mtime);
 	if (FAULT_AT("meta.utimes") || utimensat(dirfd, name, t, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	return 0;

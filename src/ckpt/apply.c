@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,9 +14,6 @@
 #include "ckpt/parts.h"
 #include "sys/fs.h"
 #include "sys/rmtree.h"
-
-/* Files up to here are read at once. */
-enum { SMALL = 64 * 1024 };
 
 enum step {
 	STEP_REMOVE = 1, /* with all beneath it */
@@ -206,30 +204,19 @@ int ck_plan(const struct ck_layers *layers, const struct ck_state *now,
 
 /* --- carrying them out --- */
 
-/*
- * What is in @out becomes the first @size bytes of @in. Not by emptying it first, if that can
- * be: ext4 writes a file that was emptied and filled again to the disk when it is closed.
- */
-static int replace_data(int in, int out, off_t size)
-{
-	AUTO_FREE char *block = NULL;
-	struct stat st;
-	off_t n = 0;
-	ssize_t r = 1;
+/* What the last step has opened: the next often needs the same. */
+struct last {
+	int dir;
+	uint32_t layer;
+	struct buf rel;
+	struct ck_opened pack;
+};
 
-	if (fstat(in, &st) < 0)
-		return -errno;
-	if (size > SMALL || (off_t)st.st_blocks * 512 < size) {
-		if (ftruncate(out, 0) < 0)
-			return -errno;
-		return copy_data(in, out, size, false);
-	}
-	block = xmalloc(SMALL);
-	while (n < size && (r = pread(in, block + n, (size_t)(size - n), n)) > 0)
-		n += r;
-	if (r <= 0 && n < size)
-		return r < 0 ? -errno : -EIO;
-	for (n = 0; n < size; n += r) {
+static int write_block(int out, const char *block, off_t size)
+{
+	ssize_t r;
+
+	for (off_t n = 0; n < size; n += r) {
 		r = pwrite(out, block + n, (size_t)(size - n), n);
 		if (r <= 0)
 			return r < 0 ? -errno : -EIO;
@@ -237,19 +224,72 @@ static int replace_data(int in, int out, off_t size)
 	return ftruncate(out, size) < 0 ? -errno : 0;
 }
 
-/* Content of an existing file is replaced in place: who has it open sees the new one. */
-static int rewrite(const struct ck_layer *l, const struct ck_entry *e, int dir,
-		   const char *name)
+/*
+ * What is in @out becomes the first @size bytes of @in. Not by emptying it first, if that can
+ * be: ext4 writes a file that was emptied and filled again to the disk when it is closed.
+ */
+static int replace_data(int in, int out, off_t size)
 {
-	AUTO_CLOSE int out = -1, in = -1;
+	char block[CK_SMALL];
+	struct stat st;
+	off_t n = 0;
+	ssize_t r = 1;
 
-	out = openat(dir, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (out < 0)
+	if (fstat(in, &st) < 0)
 		return -errno;
-	in = e->id.size && e->id.size <= SMALL ? ck_open_object(l, e) : -1;
+	if (size > CK_SMALL || (off_t)st.st_blocks * 512 < size) {
+		if (ftruncate(out, 0) < 0)
+			return -errno;
+		return copy_data(in, out, size, false);
+	}
+	while (n < size && (r = pread(in, block + n, (size_t)(size - n), n)) > 0)
+		n += r;
+	if (r <= 0 && n < size)
+		return r < 0 ? -errno : -EIO;
+	return write_block(out, block, size);
+}
+
+static int rewrite(const struct ck_layer *l, const struct ck_entry *e, int out,
+		   struct last *last)
+{
+	AUTO_CLOSE int in = -1;
+	char block[CK_SMALL];
+	int r;
+
+	if (l->objects >= 0 && e->id.size && ck_is_packed(e->obj)) {
+		r = ck_read_packed(l, e, block, &last->pack);
+		return r < 0 ? r : write_block(out, block, (off_t)e->id.size);
+	}
+	in = e->id.size && e->id.size <= CK_SMALL ? ck_open_object(l, e) : -1;
 	if (in >= 0)
 		return replace_data(in, out, (off_t)e->id.size);
 	return ftruncate(out, 0) < 0 ? -errno : ck_copy_out(l, e, out);
+}
+
+/* Is the time all that a file of ours, which was @st, still lacks? Writing to it takes setuid
+ * bits away. */
+static bool lacks_time(const struct ck_layer *l, const struct ck_entry *e, int fd,
+		       const struct stat *st)
+{
+	return st->st_mode == e->id.mode && !(st->st_mode & 06000) &&
+	       st->st_uid == e->id.uid && st->st_gid == e->id.gid &&
+	       !ck_wants_xattrs(l, e) && flistxattr(fd, NULL, 0) == 0;
+}
+
+/* Content of an existing file is replaced in place: who has it open sees the new one. */
+static int make_in_place(const struct ck_layer *l, const struct ck_entry *e, int dir,
+			 const char *name, const struct stat *st, struct last *last)
+{
+	struct timespec t[2] = { st->st_atim, ident_time(e->id.mtime) };
+	AUTO_CLOSE int out = openat(dir, name,
+				    O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int r = out < 0 ? -errno : rewrite(l, e, out, last);
+
+	if (r < 0)
+		return r;
+	if (lacks_time(l, e, out, st))
+		return futimens(out, t) < 0 ? -errno : 0;
+	return ck_dress(l, e, dir, name);
 }
 
 static bool in_place(const struct stat *st, mode_t mode, bool several)
@@ -258,7 +298,7 @@ static bool in_place(const struct stat *st, mode_t mode, bool several)
 }
 
 static int make(const struct ck_layer *l, const struct ck_entry *e, int dir,
-		const char *name)
+		const char *name, struct last *last)
 {
 	bool several = e->id.nlink > 1 && !S_ISDIR(e->id.mode);
 	struct stat st;
@@ -269,9 +309,9 @@ static int make(const struct ck_layer *l, const struct ck_entry *e, int dir,
 	if (S_ISDIR(st.st_mode) && S_ISDIR(e->id.mode))
 		return 0;
 	if (in_place(&st, e->id.mode, several)) {
-		r = rewrite(l, e, dir, name);
+		r = make_in_place(l, e, dir, name, &st, last);
 		if (r != -ETXTBSY)
-			return r < 0 ? r : ck_dress(l, e, dir, name);
+			return r;
 	}
 	r = rmtree_at(dir, name, NULL);
 	return r < 0 ? r : ck_place(l, e, dir, name);
@@ -359,14 +399,40 @@ static int host_dress(const struct ck_layer *l, const struct ck_entry *e, int di
 	return r == 0 ? meta_set(dir, name, &id, true) : r;
 }
 
-static int do_step(const struct ck_layer *l, enum step kind, const struct ck_entry *e)
+static int step_dir(struct last *d, const struct ck_layer *l, const struct ck_entry *e,
+		    const char **base)
 {
-	AUTO_CLOSE int dir = -1;
-	const char *base = ".";
-	int r;
+	const char *slash = strrchr(e->rel, '/');
+	size_t n = slash ? (size_t)(slash - e->rel) : 0;
 
-	dir = *e->rel ? ck_open_parent(l->up, e->rel, &base)
-		      : openat(l->up, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*base = !*e->rel ? "." : slash ? slash + 1 : e->rel;
+	if (d->dir >= 0 && d->layer == e->layer && d->rel.len == n &&
+	    memcmp(buf_str(&d->rel), e->rel, n) == 0)
+		return d->dir;
+	cleanup_close(&d->dir);
+	d->dir = *e->rel ? ck_open_parent(l->up, e->rel, base)
+			 : openat(l->up, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	d->layer = e->layer;
+	buf_reset(&d->rel);
+	buf_add(&d->rel, e->rel, n);
+	return d->dir;
+}
+
+/* Only what is done to plain files leaves every directory what it is. */
+static void step_done(struct last *d, enum step kind, const struct ck_entry *e)
+{
+	if ((kind == STEP_MAKE || kind == STEP_DRESS) && S_ISREG(e->id.mode))
+		return;
+	cleanup_close(&d->dir);
+	d->dir = -1;
+}
+
+static int do_step(const struct ck_layer *l, enum step kind, const struct ck_entry *e,
+		   struct last *last)
+{
+	const char *base;
+	int dir = step_dir(last, l, e, &base), r;
+
 	if (dir < 0)
 		return kind == STEP_REMOVE && (dir == -ENOENT || dir == -ENOTDIR) ? 0
 										  : dir;
@@ -378,7 +444,7 @@ static int do_step(const struct ck_layer *l, enum step kind, const struct ck_ent
 		r = rmtree_at(dir, base, NULL);
 		return r == -ENOENT ? 0 : r;
 	case STEP_MAKE:
-		return make(l, e, dir, base);
+		return make(l, e, dir, base, last);
 	case STEP_LINK:
 		return make_link(l, e, dir, base);
 	case STEP_DRESS:
@@ -410,6 +476,7 @@ static int read_steps(int fd, struct buf *b)
 int ck_carry_out(const struct ck_layers *layers, int fd, struct err *e)
 {
 	AUTO_BUF struct buf b = BUF_INIT;
+	struct last last = { .dir = -1, .pack.fd = -1 };
 	int x = read_steps(fd, &b), r = 0;
 	const char *p = buf_str(&b), *end = p + b.len;
 
@@ -419,12 +486,18 @@ int ck_carry_out(const struct ck_layers *layers, int fd, struct err *e)
 		struct ck_entry *en;
 		char kind = *p++;
 
-		if (!ck_decode(&p, end, &en) || en->layer >= layers->n)
-			return err_set(e, ERR_CORRUPT, "the steps are damaged");
-		x = do_step(&layers->v[en->layer], (enum step)kind, en);
+		if (!ck_decode(&p, end, &en) || en->layer >= layers->n) {
+			r = err_set(e, ERR_CORRUPT, "the steps are damaged");
+			break;
+		}
+		x = do_step(&layers->v[en->layer], (enum step)kind, en, &last);
+		step_done(&last, (enum step)kind, en);
 		if (x < 0 && r == 0)
 			r = ck_fail(&layers->v[en->layer], en->rel, x, "bring back", e);
 		ck_unref(en);
 	}
+	cleanup_close(&last.dir);
+	cleanup_close(&last.pack.fd);
+	buf_free(&last.rel);
 	return r;
 }

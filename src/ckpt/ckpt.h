@@ -121,7 +121,9 @@ int ck_parent(int dir, int64_t number, int64_t *parent, struct err *e);
 int ck_remove(int dir, int64_t number);
 /* Appends the numbers of all objects that the file itself speaks of; none is fine. */
 int ck_objects(int dir, int64_t number, uint64_t **v, size_t *n, struct err *e);
-void ck_drop_object(const struct ck_layer *l, uint64_t obj);
+/* Gives back the contents that @gone has and none of the @n sorted numbers in @used is. */
+void ck_sweep(const struct ck_layers *layers, const struct ck_state *gone,
+	      const uint64_t *used, size_t n);
 
 /*
  * Makes the uppers what @target says, where @now says what they are. Only what differs is

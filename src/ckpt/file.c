@@ -15,8 +15,9 @@
 #include "base/fault.h"
 #include "ckpt/parts.h"
 
-/* "stetck", format 1. Numbers are this machine's own: the file never leaves it. */
-static const char magic[8] = "stetck\0\1";
+/* "stetck", format 2: small contents are packed. Numbers are this machine's own: the file
+ * never leaves it. */
+static const char magic[8] = "stetck\0\2";
 
 enum { SET = 1, GONE = 2 };
 
@@ -372,12 +373,4 @@ int ck_objects(int dir, int64_t number, uint64_t **v, size_t *n, struct err *e)
 		ck_unref(en);
 	}
 	return 0;
-}
-
-void ck_drop_object(const struct ck_layer *l, uint64_t obj)
-{
-	char name[CK_OBJECT_NAME];
-
-	ck_object_name(obj, name);
-	unlinkat(l->objects, name, 0);
 }

@@ -19,21 +19,6 @@
 
 enum { REFLINK_MIN = 128 * 1024 };
 
-int ck_open_object(const struct ck_layer *l, const struct ck_entry *e)
-{
-	AUTO_CLOSE int in = -1;
-	char name[CK_OBJECT_NAME];
-	struct stat st;
-
-	if (!e->obj)
-		return -ENODATA;
-	ck_object_name(e->obj, name);
-	in = openat(l->objects, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (in < 0 || fstat(in, &st) < 0)
-		return -errno;
-	return (uint64_t)st.st_size == e->id.size ? TAKE_FD(in) : -EUCLEAN;
-}
-
 /* What lies there at this moment, and may change meanwhile: as much of it as was seen. */
 static int copy_present(int top, const struct ck_entry *e, int out)
 {
@@ -60,16 +45,11 @@ static int copy_present(int top, const struct ck_entry *e, int out)
 
 int ck_copy_out(const struct ck_layer *l, const struct ck_entry *e, int out)
 {
-	AUTO_CLOSE int in = -1;
-
 	if (!e->id.size)
 		return 0;
 	if (!e->obj || l->objects < 0)
 		return l->live >= 0 ? copy_present(l->live, e, out) : -ENODATA;
-	in = ck_open_object(l, e);
-	if (in < 0)
-		return in;
-	return copy_data(in, out, (off_t)e->id.size, e->id.size >= REFLINK_MIN);
+	return ck_copy_object(l, e, out);
 }
 
 static int place_file(const struct ck_layer *l, const struct ck_entry *e, int dir,
@@ -107,6 +87,21 @@ static bool is_marks(const char *attr)
 {
 	return strncmp(attr, "user.overlay.", 13) == 0 &&
 	       strncmp(attr, "user.overlay.overlay.", 21) != 0;
+}
+
+bool ck_wants_xattrs(const struct ck_layer *l, const struct ck_entry *e)
+{
+	const char *p = e->xattrs, *end = p + e->nxattrs;
+	uint32_t n[2];
+
+	while ((size_t)(end - p) >= sizeof(n)) {
+		memcpy(n, p, sizeof(n));
+		p += sizeof(n);
+		if (!l->merged || !is_marks(p))
+			return true;
+		p += n[0] + n[1];
+	}
+	return false;
 }
 
 static const char *seen_name(const char *attr, bool merged, char *tmp, size_t len)

@@ -23,13 +23,11 @@
 /* How deep a tree may be: each level holds a descriptor. */
 enum { DEPTH_MAX = 800 };
 
-/* Smaller files are copied faster than their blocks can be shared. */
-enum { REFLINK_MIN = 128 * 1024, SMALL = 64 * 1024 };
-
 #define OPAQUE "user.overlay.opaque"
 
 struct twin {
 	uint64_t ino, obj;
+	int64_t ctime;
 	uint32_t layer;
 };
 
@@ -44,16 +42,11 @@ struct walk {
 	struct buf xattrs, link;
 	struct twin *twins; /* hash table of inodes with several names */
 	size_t ntwins, cap;
-	char *block;
+	struct ck_packer pack;
 	bool forced;  /* whatever its times say: look */
 	uint64_t dev; /* of the layer's root, if it is a whole tree */
 	struct err *e;
 };
-
-void ck_object_name(uint64_t obj, char name[CK_OBJECT_NAME])
-{
-	snprintf(name, CK_OBJECT_NAME, "%016" PRIx64, obj);
-}
 
 static int64_t coarse_now(void)
 {
@@ -61,15 +54,6 @@ static int64_t coarse_now(void)
 
 	clock_gettime(CLOCK_REALTIME_COARSE, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static int new_id(uint64_t *obj)
-{
-	do {
-		if (getrandom(obj, sizeof(*obj), 0) != sizeof(*obj))
-			return -errno;
-	} while (!*obj);
-	return 0;
 }
 
 static struct twin *twin_slot(struct twin *v, size_t cap, uint32_t layer, uint64_t ino)
@@ -98,40 +82,10 @@ static struct twin *twin_of(struct walk *w, uint64_t ino)
 	return twin_slot(w->twins, w->cap, w->layer, ino);
 }
 
-/* As much as is there: who shortens a file meanwhile is looked at again. */
-static int copy_small(int in, int out, char *block)
-{
-	size_t n = 0;
-	ssize_t r;
-
-	while (n < SMALL && (r = pread(in, block + n, SMALL - n, (off_t)n)) > 0)
-		n += (size_t)r;
-	if (n && write(out, block, n) != (ssize_t)n)
-		return errno ? -errno : -ENOSPC;
-	return 0;
-}
-
-static int copy_file(struct walk *w, int in, const struct ident *id, int out)
-{
-	struct stat st;
-	int r;
-
-	errno = 0;
-	if (id->size <= SMALL && fstat(in, &st) == 0 &&
-	    (uint64_t)st.st_blocks * 512 >= id->size)
-		r = copy_small(in, out, w->block);
-	else
-		r = copy_data(in, out, (off_t)id->size, id->size >= REFLINK_MIN);
-	/* Shortened while we read: the next look will show it. */
-	if (r == -EIO && fstat(in, &st) == 0 && (uint64_t)st.st_size < id->size)
-		r = 0;
-	return r;
-}
-
-static int open_content(int dir, const char *name, const struct ident *id)
+static int open_content(int dir, const char *name, const struct ident *id,
+			struct stat *st)
 {
 	AUTO_CLOSE int fd = -1;
-	struct stat st;
 
 	do {
 		fd = fs_open_read(dir, name);
@@ -141,60 +95,11 @@ static int open_content(int dir, const char *name, const struct ident *id)
 
 		return r == -ELOOP || r == -ENXIO ? -ESTALE : r;
 	}
-	if (fstat(fd, &st) < 0)
+	if (fstat(fd, st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_ino != id->ino)
+	if (!S_ISREG(st->st_mode) || st->st_ino != id->ino)
 		return -ESTALE;
 	return TAKE_FD(fd);
-}
-
-/* Does the file hold what the object does? 1, 0 or -errno. */
-static int same_content(struct walk *w, int in, uint64_t obj)
-{
-	AUTO_CLOSE int fd = -1;
-	char name[CK_OBJECT_NAME], other[8192];
-	off_t at = 0;
-	ssize_t a, b;
-
-	ck_object_name(obj, name);
-	fd = openat(w->l->objects, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	for (;;) {
-		a = pread(in, w->block, sizeof(other), at);
-		b = pread(fd, other, sizeof(other), at);
-		if (a < 0 || b < 0)
-			return -errno;
-		if (a != b || memcmp(w->block, other, (size_t)a) != 0)
-			return 0;
-		if (a == 0)
-			return 1;
-		at += a;
-	}
-}
-
-static int make_object(struct walk *w, int in, const struct ident *id, uint64_t *obj)
-{
-	AUTO_CLOSE int out = -1;
-	char name[CK_OBJECT_NAME];
-	int r = new_id(obj);
-
-	if (r < 0)
-		return r;
-	ck_object_name(*obj, name);
-	r = FAULT_POINT("ckpt.object");
-	if (r < 0)
-		return r;
-	out = openat(w->l->objects, name,
-		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (out < 0)
-		return -errno;
-	r = copy_file(w, in, id, out);
-	if (r < 0)
-		unlinkat(w->l->objects, name, 0);
-	w->s->copied++;
-	w->s->bytes += id->size;
-	return r;
 }
 
 static bool hint_fits(const struct ck_entry *hint, const struct ck_entry *en)
@@ -221,6 +126,17 @@ static uint64_t version_of(const struct ident *id)
 	return (x ^ x >> 32) | 1;
 }
 
+static int keep(struct walk *w, int in, const struct stat *st, struct ck_entry *en)
+{
+	int r = ck_keep(&w->pack, w->l->objects, in, st, (size_t)en->id.size, &en->obj);
+
+	if (r == 0) {
+		w->s->copied++;
+		w->s->bytes += en->id.size;
+	}
+	return r;
+}
+
 /* Content of a file that is new or may have changed; @prev: what it was, or NULL. */
 static int keep_content(struct walk *w, int dir, const char *name,
 			const struct ck_entry *prev, const struct ck_entry *hint,
@@ -228,6 +144,7 @@ static int keep_content(struct walk *w, int dir, const char *name,
 {
 	AUTO_CLOSE int in = -1;
 	struct twin *twin = NULL;
+	struct stat st;
 	int r = 0;
 
 	if (w->s->whole) {
@@ -236,6 +153,9 @@ static int keep_content(struct walk *w, int dir, const char *name,
 	}
 	if (en->id.nlink > 1) {
 		twin = twin_of(w, en->id.ino);
+		/* Changed between its two names: it will be looked at again. */
+		if (twin->ino && twin->ctime != en->id.ctime)
+			return -ESTALE;
 		if (twin->ino) {
 			en->obj = twin->obj;
 			return 0;
@@ -246,19 +166,19 @@ static int keep_content(struct walk *w, int dir, const char *name,
 	if (hint_fits(hint, en)) {
 		en->obj = hint->obj;
 	} else if (S_ISREG(en->id.mode) && (en->id.size || twin)) {
-		in = open_content(dir, name, &en->id);
+		in = open_content(dir, name, &en->id, &st);
 		if (in < 0)
 			return in;
-		r = may_share(prev, en) ? same_content(w, in, prev->obj) : 0;
+		r = may_share(prev, en) ? ck_has_content(w->l, prev, in) : 0;
 		if (r > 0)
 			en->obj = prev->obj;
 		else if (r == 0 && w->s->copy)
-			r = make_object(w, in, &en->id, &en->obj);
+			r = keep(w, in, &st, en);
 	} else if (twin) {
-		r = new_id(&en->obj);
+		r = ck_new_number(&en->obj);
 	}
 	if (r >= 0 && twin && en->obj) {
-		*twin = (struct twin){ en->id.ino, en->obj, w->layer };
+		*twin = (struct twin){ en->id.ino, en->obj, en->id.ctime, w->layer };
 		w->ntwins++;
 	}
 	return r < 0 ? r : 0;
@@ -362,6 +282,16 @@ static bool untouched(const struct ck_entry *prev, const struct ck_entry *en)
 	       prev->id.mtime == en->id.mtime && prev->id.size == en->id.size;
 }
 
+/* Did we put a file back whose attributes were what they were to be? Then they still are. */
+static bool kept_xattrs(const struct ck_entry *prev, const struct ck_entry *hint,
+			const struct ck_entry *en)
+{
+	return hint_fits(hint, en) && S_ISREG(en->id.mode) && prev &&
+	       S_ISREG(prev->id.mode) && prev->id.ino == en->id.ino &&
+	       prev->nxattrs == hint->nxattrs &&
+	       (!hint->nxattrs || memcmp(prev->xattrs, hint->xattrs, hint->nxattrs) == 0);
+}
+
 /* What could change once more within the same tick of the clock shows no other time. */
 static int fill_in(struct walk *w, int dir, const char *name, const struct ck_entry *prev,
 		   const struct ck_entry *hint, int64_t now, struct ck_entry *en)
@@ -372,7 +302,9 @@ static int fill_in(struct walk *w, int dir, const char *name, const struct ck_en
 	en->flags = en->id.ctime >= now || w->forced ? CK_SUSPECT : 0;
 	buf_reset(&w->xattrs);
 	buf_reset(&w->link);
-	if (S_ISREG(en->id.mode) || S_ISDIR(en->id.mode))
+	if (kept_xattrs(prev, hint, en))
+		buf_add(&w->xattrs, hint->xattrs, hint->nxattrs);
+	else if (S_ISREG(en->id.mode) || S_ISDIR(en->id.mode))
 		r = ck_pack(dir, name, &w->xattrs);
 	if (r == 0 && S_ISDIR(en->id.mode) &&
 	    (is_opaque(&w->xattrs) || (w->s->whole && !*en->rel)))
@@ -454,18 +386,25 @@ static int walk_dir(struct walk *w, int parent, const char *dirname, unsigned de
 	return r < 0 ? -1 : 0;
 }
 
+static int end_pack(struct walk *w)
+{
+	int r = ck_end_pack(&w->pack);
+
+	return r < 0 ? ck_fail(w->l, "", r, "keep", w->e) : 0;
+}
+
 static void walk_free(struct walk *w)
 {
 	buf_free(&w->rel);
 	buf_free(&w->xattrs);
 	buf_free(&w->link);
 	free(w->twins);
-	free(w->block);
+	ck_free_pack(&w->pack);
 }
 
 int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e)
 {
-	struct walk w = { .s = s, .out = out, .e = e, .block = xmalloc(SMALL) };
+	struct walk w = { .s = s, .out = out, .e = e, .pack.fd = -1 };
 	int r = 0;
 
 	*out = (struct ck_state){ 0 };
@@ -477,6 +416,8 @@ int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e)
 		r = visit(&w, w.l->up, ".");
 		if (r > 0)
 			r = walk_dir(&w, w.l->up, ".", 0);
+		if (r >= 0)
+			r = end_pack(&w);
 	}
 	walk_free(&w);
 	if (r < 0)
@@ -494,7 +435,7 @@ int ck_rescan_path(struct ck_scan *s, uint32_t layer, const char *rel,
 			  .e = e,
 			  .forced = true,
 			  .layer = layer,
-			  .block = xmalloc(SMALL) };
+			  .pack.fd = -1 };
 	struct ck_entry *old = ck_find(state, layer, rel);
 	AUTO_CLOSE int dir = -1;
 	const char *base;
@@ -506,6 +447,8 @@ int ck_rescan_path(struct ck_scan *s, uint32_t layer, const char *rel,
 	if (dir >= 0) {
 		ck_state_add(&was, ck_ref(old));
 		r = visit(&w, dir, base);
+		if (r >= 0)
+			r = end_pack(&w);
 	}
 	for (size_t i = 0; r >= 0 && one.n && i < state->n; i++)
 		if (state->v[i] == old) {

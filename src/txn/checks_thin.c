@@ -67,12 +67,7 @@ static void sweep(struct checks *c, const struct ck_state *gone)
 		goto out;
 	if (n)
 		qsort(used, n, sizeof(*used), by_number);
-	for (size_t i = 0; i < gone->n; i++) {
-		const struct ck_entry *en = gone->v[i];
-
-		if (en->obj && !bsearch(&en->obj, used, n, sizeof(*used), by_number))
-			ck_drop_object(&c->layers.v[en->layer], en->obj);
-	}
+	ck_sweep(&c->layers, gone, used, n);
 out:
 	free(used);
 }

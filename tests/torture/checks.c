@@ -75,10 +75,26 @@ int check_act(struct home *h, const struct site *s, struct txn *t, enum action a
 	return r;
 }
 
+static bool has_content(const struct ck_layer *l, const struct ck_entry *en)
+{
+	AUTO_CLOSE int fd = -1;
+	struct ck_opened pack = { .fd = -1 };
+	char block[CK_SMALL];
+
+	if (!en->id.size)
+		return true;
+	if (!ck_is_packed(en->obj)) {
+		fd = ck_open_object(l, en);
+		return fd >= 0;
+	}
+	fd = ck_read_packed(l, en, block, &pack);
+	cleanup_close(&pack.fd);
+	return fd == 0;
+}
+
 /* A state without its contents is none. */
 static bool is_whole(struct checks *c, int64_t seq, struct err *e)
 {
-	char name[CK_OBJECT_NAME];
 	struct ck_state state;
 	bool whole = true;
 
@@ -89,8 +105,7 @@ static bool is_whole(struct checks *c, int64_t seq, struct err *e)
 
 		if (!S_ISREG(en->id.mode) || !en->obj)
 			continue;
-		ck_object_name(en->obj, name);
-		whole = faccessat(c->layers.v[en->layer].objects, name, F_OK, 0) == 0;
+		whole = has_content(&c->layers.v[en->layer], en);
 		if (!whole)
 			err_set(e, ERR_CORRUPT, "no content of %s", en->rel);
 	}
