@@ -21,7 +21,8 @@ struct plan {
 	size_t len;
 	unsigned long nth;
 	bool onwards; /* and every time after it */
-	int error;    /* 0: kill */
+	int error;    /* 0: the signal */
+	int signal;
 };
 
 /* How often each plan's own name was met, by its place in the list. */
@@ -37,15 +38,17 @@ static bool parse_count(const char *s, char **end, unsigned long *out)
 	return errno == 0;
 }
 
-static bool parse_error(const char *s, size_t len, int *out)
+static bool parse_error(const char *s, size_t len, int *out, int *sig)
 {
 	unsigned long n;
 	char *end;
 	int i;
 
-	*out = 0;
-	if (len == 4 && memcmp(s, "kill", 4) == 0)
+	*out = *sig = 0;
+	if (len == 4 && (memcmp(s, "kill", 4) == 0 || memcmp(s, "stop", 4) == 0)) {
+		*sig = *s == 'k' ? SIGKILL : SIGSTOP;
 		return true;
+	}
 	if (parse_count(s, &end, &n) && end == s + len && n <= MAX_ERRNO) {
 		*out = (int)n;
 		return true;
@@ -82,7 +85,8 @@ static bool parse(const char *s, struct plan *p, const char **next)
 		return false;
 	p->onwards = *end == '+';
 	end += p->onwards;
-	return *end == ':' && parse_error(end + 1, (size_t)(comma - end - 1), &p->error);
+	return *end == ':' &&
+	       parse_error(end + 1, (size_t)(comma - end - 1), &p->error, &p->signal);
 }
 
 /* Opened anew each time: between clone and exec all descriptors may have been closed. */
@@ -130,11 +134,18 @@ static bool is_hit(const struct plan *p, size_t i, const char *name)
 	return n == p->nth || (p->onwards && n > p->nth);
 }
 
+/* Is it to happen now? The file's absence says no; who is told yes takes it away. */
+static bool is_time(void)
+{
+	const char *ticket = getenv("STET_FAULT_ONCE");
+
+	return !ticket || unlink(ticket) == 0;
+}
+
 int fault_point(const char *name)
 {
 	const char *spec = getenv("STET_FAULT");
-	int saved = errno, error = 0;
-	bool kills = false;
+	int saved = errno, error = 0, sig = 0;
 	struct plan p;
 
 	reached++;
@@ -144,11 +155,13 @@ int fault_point(const char *name)
 			unreadable();
 		if (!is_hit(&p, i, name))
 			continue;
-		kills = kills || p.error == 0;
+		sig = p.signal && sig != SIGKILL ? p.signal : sig;
 		error = error ? error : p.error;
 	}
-	if (kills)
-		kill(getpid(), SIGKILL);
+	if ((sig || error) && !is_time())
+		sig = error = 0;
+	if (sig)
+		kill(getpid(), sig);
 	errno = saved;
 	return -error;
 }

@@ -20,10 +20,13 @@
  *
  *	STET_FAULT=name:nth:EIO	 the nth time (from 1) that point is reached; an errno by
  *				 name or number
- *	STET_FAULT=name:nth:kill the process kills itself there
+ *	STET_FAULT=name:nth:kill the process kills itself there; stop: it stops, and goes on
+ *				 when somebody lets it
  *	STET_FAULT=#n:EIO	 the n-th point reached, whatever its name; or #n:kill
  *	STET_FAULT=#n+:EIO	 that one and every one after it; likewise name:nth+:EIO
  *	STET_FAULT=a,b		 several of these, up to eight
+ *	STET_FAULT_ONCE=path	 only if that file is there, which is deleted first: whoever of
+ *				 several processes comes to the point, one is struck
  *	STET_FAULT_LOG=5|path	 a line "n name" for every point reached, written to that
  *				 descriptor, or appended to that file
  *

@@ -54,6 +54,7 @@ int control_open(struct control *c, const char *dir)
 	return 0;
 }
 
+/* All but the mark: it stays until whoever sent it has gone. */
 static void forget_fds(struct control *c)
 {
 	for (size_t i = 0; i < c->nfds; i++)
@@ -63,8 +64,12 @@ static void forget_fds(struct control *c)
 	c->nfds = 0;
 	cleanup_close(&c->names);
 	cleanup_close(&c->steps);
-	cleanup_close(&c->mark);
-	c->names = c->steps = c->mark = -1;
+	c->names = c->steps = -1;
+}
+
+static int set_mark(const struct control *c, char mark)
+{
+	return c->mark < 0 || pwrite(c->mark, &mark, 1, 0) == 1 ? 0 : -1;
 }
 
 static void thaw(struct control *c)
@@ -75,13 +80,25 @@ static void thaw(struct control *c)
 	c->thaw_at = 0;
 }
 
+/*
+ * Nobody is there any more to take back what was left half way: what it is now is the
+ * command's, and what it does from here must not be undone by recovery.
+ */
+static void leave(struct control *c)
+{
+	set_mark(c, LIVE_WHOLE);
+	cleanup_close(&c->mark);
+	c->mark = -1;
+	thaw(c);
+}
+
 /* What is being carried out is carried out to its end, whoever asked for it. */
 static void hang_up(struct control *c)
 {
 	cleanup_close(&c->client);
 	c->client = -1;
 	if (!c->helper) {
-		thaw(c);
+		leave(c);
 		forget_fds(c);
 	}
 }
@@ -230,11 +247,6 @@ static int open_layers(const struct control *c, const struct buf *names,
 	return 0;
 }
 
-static int set_mark(const struct control *c, char mark)
-{
-	return c->mark < 0 || pwrite(c->mark, &mark, 1, 0) == 1 ? 0 : -1;
-}
-
 /* The helper: with PID 1's rights, in its view of the tree, which is the command's. */
 _Noreturn static void help(const struct control *c)
 {
@@ -286,13 +298,14 @@ bool control_reaped(struct control *c, pid_t pid, int status)
 {
 	if (!c->helper || pid != c->helper)
 		return false;
+	/* Somebody makes it stand still: it is not done. */
+	if (WIFSTOPPED(status))
+		return true;
 	c->helper = 0;
 	if (status && !c->report->kind)
 		err_set(c->report, ERR_SYSTEM, "what puts the files back has died");
 	if (c->client < 0) {
-		/* Nobody is there to take it back: what goes on from here is the command's. */
-		set_mark(c, LIVE_WHOLE);
-		thaw(c);
+		leave(c);
 	} else {
 		c->thaw_at = now_ms() + FROZEN_MAX_MS;
 		reply(c, status ? c->report : NULL, -1);

@@ -502,25 +502,21 @@ static int steps_live(struct checks *c, const struct ck_state *now,
 	return live_apply(c->live, &c->layers, steps, c->mark, e);
 }
 
-/* Through the mounted tree, by PID 1. What fails half way is taken back. */
-static int go_live(struct checks *c, const struct ck_state *now,
-		   const struct ck_state *target, const char *const *paths, struct err *e)
+/* What was done through the mounted tree, or half of it; all is still stopped. */
+static void take_back_live(struct checks *c, const struct ck_state *now)
 {
 	struct ck_scan s = { .layers = &c->layers, .prev = now, .copy = true };
 	struct ck_state half;
-	struct err second;
+	struct err ignored;
 	int r = -1;
 
-	if (steps_live(c, now, target, paths, e) == 0)
-		return 0;
-	if (ck_scan(&s, &half, &second) == 0) {
-		r = steps_live(c, &half, now, NULL, &second);
+	if (ck_scan(&s, &half, &ignored) == 0) {
+		r = steps_live(c, &half, now, NULL, &ignored);
 		ck_state_free(&half);
 	}
 	/* If not even that succeeds the sandbox is gone: then it is recovery's. */
 	if (r == 0)
-		end_change(c, &second);
-	return -1;
+		end_change(c, &ignored);
 }
 
 static int change(struct checks *c, const struct ck_state *now,
@@ -532,27 +528,32 @@ static int change(struct checks *c, const struct ck_state *now,
 	struct ck_scan s = {
 		.layers = &c->layers, .prev = now, .hint = target, .copy = true
 	};
+	struct err ignored;
 	int r;
 
 	if (c->live)
-		r = go_live(c, now, target, paths, e);
+		r = steps_live(c, now, target, paths, e);
 	else
 		r = paths ? checks_mount_go(c, now, target, paths, e)
 			  : ck_sync(&c->layers, now, target, e);
 	if (r == 0)
 		r = FAULT_POINT("ckpt.changed") ? err_sys(e, EIO, "fault") : 0;
-	if (r < 0)
-		return -1;
-	r = ck_scan(&s, &after, e);
-	if (r < 0)
-		return -1;
-	r = thaw(c, e);
 	if (r == 0)
-		r = checks_state(c, last_of(c), &last, e);
+		r = ck_scan(&s, &after, e);
+	if (r < 0) {
+		if (c->live)
+			take_back_live(c, now);
+		return -1;
+	}
+	/* A sandbox that is gone by now has been changed, and all that was before it went. */
+	thaw(c, &ignored);
+	r = checks_state(c, last_of(c), &last, e);
 	if (r == 0)
 		r = record(c, &last, &after, &w, seq, true, e);
 	if (r == 0)
 		unlinkat(c->dir, MARK, 0);
+	else if (c->live)
+		err_wrap(e, "it went back, but that could not be noted");
 	ck_state_free(&last);
 	ck_state_free(&after);
 	return r;
@@ -672,6 +673,7 @@ static bool marked_whole(const struct txn_record *r)
 int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e)
 {
 	struct checks *c;
+	int64_t id;
 	int r;
 
 	if (t->lock < 0 || (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE))
@@ -679,7 +681,10 @@ int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e
 	live_await_end(t->rec.dir);
 	if (open_checks(h, t, RECOVER, &c, e) < 0)
 		return -1;
-	r = marked_whole(&t->rec) ? end_change(c, e) : go_back(c, back_to, e);
+	/* Whoever was at work on it when we were told may have ended it well meanwhile. */
+	r = journal_changing_next(h->journal, t->rec.id - 1, &id, &back_to, e);
+	if (r == 0 && id == t->rec.id)
+		r = marked_whole(&t->rec) ? end_change(c, e) : go_back(c, back_to, e);
 	checks_close(c);
 	return r;
 }

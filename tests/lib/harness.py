@@ -25,6 +25,7 @@ LONGER = ("torture", "powercut", "fidelity", "model")
 SUITES = ("build", "meta", "unit", "torture", "powercut") + PYTEST_SUITES
 JOB_SECONDS = 420
 PROGRAM_SECONDS = 1800
+FULL_SECONDS = 4 * 3600
 # Minutes of waiting for an agent, for code that the other three have been through.
 LEFT_OUT = {("agents", "asan", "root")}
 RUNNING = set()
@@ -164,7 +165,7 @@ def stage_all(report, stage, suites):
     if "torture" in suites:
         if dirs["faults"]:
             os.makedirs(f"{stage}/faults")
-            for program in ("tests/torture/torture", "stet-text"):
+            for program in ("tests/torture/torture", "stet", "stet-text"):
                 shutil.copy2(f"{dirs['faults']}/{program}", f"{stage}/faults")
         shutil.copytree(f"{ROOT}/src", f"{stage}/source/src")
     for kind, d in dirs.items():
@@ -338,7 +339,8 @@ def try_again(report, places):
 
 def program_job(report, suite, argv, env, who=None):
     """A program that counts for itself: its last line is `N passed, N failed`."""
-    status, text, seconds = run(argv, env, who, seconds=PROGRAM_SECONDS)
+    full = env.get("STET_TORTURE") == "full"
+    status, text, seconds = run(argv, env, who, seconds=FULL_SECONDS if full else PROGRAM_SECONDS)
     count = re.search(r"^(\d+) passed, (\d+) failed$", text, re.M)
     passed, failed = map(int, count.groups()) if count else (0, 1)
     if status != 0 and failed == 0:

@@ -147,6 +147,39 @@ static void test_log(void **state)
 	unsetenv("STET_FAULT_LOG");
 }
 
+/* With a ticket only one is struck, and without it none. */
+static void test_once(void **state)
+{
+	char path[] = "/tmp/stet-fault.XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	setenv("STET_FAULT_ONCE", path, 1);
+	assert_int_equal(outcome("#2+:EIO"), 2000 + EIO);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(outcome("#2:kill"), NONE);
+	unsetenv("STET_FAULT_ONCE");
+}
+
+static void test_stop(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		setenv("STET_FAULT", "#1:stop", 1);
+		_exit(FAULT_POINT("a") == 0 ? 7 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 static void test_errno_is_kept(void **state)
 {
 	(void)state;
@@ -172,10 +205,9 @@ static void test_skip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plans),
-		cmocka_unit_test(test_log),
-		cmocka_unit_test(test_errno_is_kept),
-		cmocka_unit_test(test_skip),
+		cmocka_unit_test(test_plans),	      cmocka_unit_test(test_log),
+		cmocka_unit_test(test_once),	      cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_errno_is_kept), cmocka_unit_test(test_skip),
 	};
 
 	unsetenv("STET_FAULT");
