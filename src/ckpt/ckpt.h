@@ -68,7 +68,8 @@ int ck_order(uint32_t layer_a, const char *a, uint32_t layer_b, const char *b);
 
 /*
  * Where the layers are. Descriptors are the caller's. @up: the upper, or a merged tree to
- * apply changes to; @host: what lies beneath it; @objects: contents of files.
+ * apply changes to; @host: what lies beneath it; @objects: contents of files. One whose @up is -1
+ * is passed over: no state may speak of it.
  */
 struct ck_layer {
 	int up, host, objects;

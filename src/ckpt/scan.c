@@ -411,6 +411,8 @@ int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e)
 	for (size_t i = 0; i < s->layers->n && r >= 0; i++) {
 		w.l = &s->layers->v[i];
 		w.layer = (uint32_t)i;
+		if (w.l->up < 0)
+			continue;
 		buf_reset(&w.rel);
 		buf_add(&w.rel, "", 0);
 		r = visit(&w, w.l->up, ".");

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "ops/fork.h"
+#include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/judge.h"
 #include "ops/policy_files.h"
@@ -114,14 +115,19 @@ static int visit(struct op_ctx *ctx, struct home *h, struct txn *t, struct view 
 	struct err second;
 	int r;
 
-	if (txn_resume(h, v, t, e) < 0)
+	/* Whatever is still done for it is done again afterwards. */
+	housekeep_stop(h, t->rec.id);
+	if (txn_resume(h, v, t, e) < 0) {
+		housekeep_again(h, t);
 		return -1;
+	}
 	r = execute(ctx, t, v, rq, run, e);
 	/* How the command itself ended stays on record, not how the visit did. */
 	if (txn_end(h, t, status, reason ? reason : "error", &second) < 0 && r == 0) {
 		*e = second;
 		r = -1;
 	}
+	housekeep_again(h, t);
 	return r;
 }
 

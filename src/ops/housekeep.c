@@ -98,6 +98,12 @@ void housekeep_stop(struct home *h, int64_t id)
 		pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
 }
 
+void housekeep_again(struct home *h, struct txn *t)
+{
+	if (t->lock >= 0 && t->rec.state == TXN_FROZEN)
+		housekeep(h, t, UINT64_MAX);
+}
+
 static void look_after(struct home *h, int claims, int64_t id, bool noted)
 {
 	struct flock care = care_of(id, F_WRLCK), done = care_of(id, F_UNLCK);

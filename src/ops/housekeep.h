@@ -21,8 +21,11 @@ int housekeep_main(int argc, char **argv);
 
 /*
  * Whoever looks after transaction @id in the background is ended: it is to be given up, and
- * need not wait for what is done for its future.
+ * need not wait for what is done for its future. Or its layers are to be changed once more:
+ * then housekeep_again() follows, whatever came of that.
  */
 void housekeep_stop(struct home *h, int64_t id);
+/* Nothing is done for one that is not locked by us, or not pending. */
+void housekeep_again(struct home *h, struct txn *t);
 
 #endif

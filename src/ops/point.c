@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/paths.h"
 
@@ -240,9 +241,12 @@ int op_restore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 			strv_push(&paths, s);
 	}
 	if (r == 0)
+		housekeep_stop(h, t.rec.id);
+	if (r == 0)
 		r = checks_open(h, &t, true, &c, e);
 	if (r == 0)
 		r = checks_go(c, res->from, (const char *const *)paths, &res->done, e);
+	housekeep_again(h, &t);
 	if (r == 0) {
 		res->rec = t.rec;
 		memset(&t.rec, 0, sizeof(t.rec));

@@ -48,8 +48,13 @@ static int go_to(struct home *h, struct txn *t, const struct rollback_req *rq,
 	struct checks *c;
 	int r;
 
-	if (checks_open(h, t, true, &c, e) < 0)
+	if (!rq->dry_run)
+		housekeep_stop(h, t->rec.id);
+	if (checks_open(h, t, true, &c, e) < 0) {
+		if (!rq->dry_run)
+			housekeep_again(h, t);
 		return -1;
+	}
 	r = rq->kill && !rq->dry_run ? checks_kill(c, e) : 0;
 	if (r == 0)
 		r = rq->dry_run ? checks_preview(c, res->to, &res->totals, e)
@@ -58,6 +63,8 @@ static int go_to(struct home *h, struct txn *t, const struct rollback_req *rq,
 		res->totals = res->gone.totals;
 	res->paused_us = checks_paused_us(c);
 	checks_close(c);
+	if (!rq->dry_run)
+		housekeep_again(h, t);
 	return r;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ static int note(void *arg, const struct change *c, struct err *e)
 	uint64_t digest;
 
 	b->touched[c->layer] = true;
-	if (!c->before.st_mode)
+	if (!b->w || !c->before.st_mode)
 		return 0;
 	/* Copies that do not differ are of no interest; directories are, for their modes. */
 	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(c->before.st_mode))
@@ -89,18 +90,19 @@ int txn_note_base(struct txn *t, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		layers[i].every = true;
 	r = apply_open(layers, n, &b.a, e);
-	if (r == 0)
+	/* After a visit the host is not what the command saw any more: the first one stays. */
+	if (r == 0 && faccessat(dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		r = plan_create(dir, "base.new", &b.w, e);
 	if (r == 0) {
 		r = change_walk(layers, n, note, &b, e);
 		if (r == 0)
 			untouched_keep(&t->rec, touched, n);
-		if (r == 0)
+		if (b.w && r == 0)
 			r = plan_finish_lazily(b.w, e);
-		else
+		else if (b.w)
 			plan_abandon(b.w);
 	}
-	if (r == 0 &&
+	if (r == 0 && b.w &&
 	    (FAULT_AT("base.rename") || renameat(dir, "base.new", dir, "base") < 0))
 		r = err_sys(e, errno, "cannot keep the base");
 	buf_free(&b.text);
@@ -113,10 +115,12 @@ static char *untouched_name(const struct txn_record *r)
 	return xasprintf("%s/untouched", r->dir);
 }
 
-/* One letter for each layer. What a power cut leaves of it says less, never more. */
+/* One letter for each layer. What a power cut leaves of it says less, never more. Whoever looks
+ * meanwhile sees the one before it, whole. */
 void untouched_keep(const struct txn_record *r, const bool *touched, size_t n)
 {
 	AUTO_FREE char *name = untouched_name(r), *text = xmalloc(n);
+	AUTO_FREE char *fresh = xasprintf("%s.new", name);
 	AUTO_CLOSE int fd = -1;
 
 	/* The only one is in our own store. */
@@ -124,19 +128,43 @@ void untouched_keep(const struct txn_record *r, const bool *touched, size_t n)
 		return;
 	for (size_t i = 0; i < n; i++)
 		text[i] = touched[i] ? 't' : 'u';
-	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0 && write(fd, text, n) != (ssize_t)n)
-		unlink(name);
+	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0 && (write(fd, text, n) != (ssize_t)n || rename(fresh, name) < 0))
+		unlink(fresh);
+}
+
+/* What is not there cannot be touched either: it stays what it was. */
+static bool keep_away_alone(const struct txn_record *r, int fd)
+{
+	bool any = false;
+
+	for (size_t i = 0, k = 0; i < r->nlayers; i++) {
+		AUTO_FREE char *up = xasprintf("%s/up", r->layers[i].dir);
+		char c;
+
+		if (r->layers[i].kind != LAYER_OVERLAY)
+			continue;
+		if (pread(fd, &c, 1, (off_t)k) == 1 && c == 'u' && layer_away(up))
+			any = true;
+		else if (pwrite(fd, "t", 1, (off_t)k) != 1)
+			return false;
+		k++;
+	}
+	return any;
 }
 
 int untouched_drop(const struct txn_record *r)
 {
 	AUTO_FREE char *name = untouched_name(r);
-	AUTO_CLOSE int dir = -1;
+	AUTO_CLOSE int fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC), dir = -1;
 
-	if (unlink(name) < 0)
+	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	/* It must not come back by a power cut, after what is done next. */
+	if (keep_away_alone(r, fd))
+		return fsync(fd) < 0 ? -errno : 0;
+	if (unlink(name) < 0)
+		return -errno;
 	dir = open(r->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return dir < 0 || fsync(dir) < 0 ? -errno : 0;
 }
@@ -181,10 +209,20 @@ void txn_to_disk(const struct txn_record *r)
 		AUTO_CLOSE int dir = open(r->layers[i].dir,
 					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		if (r->layers[i].kind == LAYER_OVERLAY && (dir < 0 || syncfs(dir) < 0))
+		/* Who unmounts a filesystem writes it first. */
+		if (r->layers[i].kind != LAYER_OVERLAY || (dir < 0 && errno == ENOENT))
+			continue;
+		if (dir < 0 || syncfs(dir) < 0)
 			return;
 	}
 	fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+void txn_not_on_disk(const struct txn_record *r)
+{
+	AUTO_FREE char *mark = mark_of(r);
+
+	unlink(mark);
 }
 
 bool txn_on_disk(const struct txn_record *r)

@@ -338,6 +338,34 @@ int txn_again(const struct view *v, struct err *e)
 	return 0;
 }
 
+static int hint_mounts(const struct txn_record *r, struct err *e)
+{
+	return err_hint(
+		e, "the mounts of this machine have changed since; use stet diff t%lld",
+		(long long)r->id);
+}
+
+/* A layer that is not shown would seem never to have been. One that is away holds nothing:
+ * txn_check() has seen to that. */
+static int all_in_view(const struct txn_record *r, const struct view *v, struct err *e)
+{
+	for (size_t i = 0; i < r->nlayers; i++) {
+		const struct layer_record *l = &r->layers[i];
+		AUTO_FREE char *up = xasprintf("%s/up", l->dir);
+		size_t k = 0;
+
+		while (k < v->nlayers &&
+		       (!v->layers[k].dir || strcmp(v->layers[k].dir, l->dir) != 0))
+			k++;
+		if (k < v->nlayers || l->kind != LAYER_OVERLAY || layer_away(up))
+			continue;
+		err_set(e, ERR_STATE, "%s is not what it was when t%lld ran", l->host,
+			(long long)r->id);
+		return hint_mounts(r, e);
+	}
+	return 0;
+}
+
 int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 {
 	int r;
@@ -347,6 +375,9 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 			       txn_look_name(txn_look(&t->rec)));
 	if (txn_own(t, e) < 0 || txn_check(&t->rec, e) < 0)
 		return -1;
+	if (all_in_view(&t->rec, v, e) < 0)
+		return -1;
+	txn_not_on_disk(&t->rec);
 	r = untouched_drop(&t->rec);
 	if (r < 0)
 		return err_sys(e, r, "cannot change %s", t->rec.dir);
@@ -358,11 +389,7 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 		if (!l->dir) {
 			err_set(e, ERR_STATE, "%s was not part of t%lld when it ran",
 				l->host, (long long)t->rec.id);
-			return err_hint(
-				e,
-				"the mounts of this machine have changed since; use "
-				"stet diff t%lld",
-				(long long)t->rec.id);
+			return hint_mounts(&t->rec, e);
 		}
 		if (layer_resume(l, e) < 0)
 			return -1;

@@ -58,6 +58,9 @@ static int open_layer(const struct layer_record *r, const struct change_layer *c
 				.hidden = cl->hidden,
 				.never = cl->never,
 				.lax = geteuid() != 0 };
+	/* It held nothing when it was last seen. */
+	if (cl->untouched)
+		return 0;
 	l->up = open(cl->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* The agent may have taken the right to read it from its owner. */
 	if (l->up < 0 && errno == EACCES)
@@ -161,8 +164,6 @@ static int open_checks(struct home *h, struct txn *t, enum access how,
 	}
 	if (r == 0 && change)
 		r = lock_checks(c, running, e);
-	if (r == 0 && change && (r = untouched_drop(&t->rec)) < 0)
-		r = err_sys(e, r, "cannot change %s", t->rec.dir);
 	if (r == 0 && c->live)
 		r = forget_change(c, e);
 	if (r == 0)
@@ -262,6 +263,33 @@ static void add_roots(struct checks *c, struct ck_state *s)
 	ck_state_sort(s);
 }
 
+/* Of a layer that is away nothing is known but that it was not touched in the end. */
+static int without_away(struct checks *c, struct ck_state *s, struct err *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct ck_entry *en = s->v[i];
+
+		if (en->layer >= c->layers.n || c->layers.v[en->layer].up >= 0) {
+			s->v[n++] = en;
+			continue;
+		}
+		if (*en->rel) {
+			err_set(e, ERR_STATE, "what it needs of %s is not there",
+				c->changes[en->layer].host);
+			while (i < s->n)
+				s->v[n++] = s->v[i++];
+			s->n = n;
+			ck_state_free(s);
+			return err_hint(e, "mount that again");
+		}
+		ck_unref(en);
+	}
+	s->n = n;
+	return 0;
+}
+
 int checks_state(struct checks *c, int64_t seq, struct ck_state *s, struct err *e)
 {
 	*s = (struct ck_state){ 0 };
@@ -269,6 +297,8 @@ int checks_state(struct checks *c, int64_t seq, struct ck_state *s, struct err *
 		return -1;
 	if (c->dir >= 0 && ck_load(c->dir, seq, s, e) < 0)
 		return err_wrap(e, "t%lld", (long long)c->t->rec.id);
+	if (without_away(c, s, e) < 0)
+		return -1;
 	if (seq == 0)
 		add_roots(c, s);
 	return 0;
@@ -450,7 +480,12 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 static int begin_change(struct checks *c, int64_t back_to, struct err *e)
 {
 	char whole = LIVE_WHOLE;
+	int r;
 
+	txn_not_on_disk(&c->t->rec);
+	r = untouched_drop(&c->t->rec);
+	if (r < 0)
+		return err_sys(e, r, "cannot change %s", c->t->rec.dir);
 	if (c->live) {
 		c->mark = openat(c->dir, MARK,
 				 O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,

@@ -26,6 +26,8 @@
 
 static bool concerned(const struct ck_layer *l, const char *const *paths)
 {
+	if (l->up < 0)
+		return false;
 	for (; *paths; paths++)
 		if (path_within(*paths, l->path) || path_within(l->path, *paths))
 			return true;

@@ -50,26 +50,27 @@ int checks_pair_dir(int place, struct checks_pair *p, int *before, int *after,
 static int pair_layer(struct checks *c, uint32_t i, const struct ck_state *a,
 		      const struct ck_state *b, struct checks_pair *p, struct err *e)
 {
+	size_t k = p->n; /* those that are away are left out */
 	size_t len = strlen(c->changes[i].upper) - strlen("up");
 	AUTO_CLOSE int before = -1, after = -1;
 	char *dir = xasprintf("%.*stmpXXXXXX", (int)len, c->changes[i].upper);
 
-	p->dirs[i] = mkdtemp(dir);
-	if (!p->dirs[i]) {
+	p->dirs[k] = mkdtemp(dir);
+	if (!p->dirs[k]) {
 		err_sys(e, errno, "cannot make %s", dir);
 		free(dir);
 		return -1;
 	}
-	p->names[2 * i] = xasprintf("%s/before", dir);
-	p->names[2 * i + 1] = xasprintf("%s/after", dir);
-	before = make_dir(p->names[2 * i], e);
-	after = before < 0 ? -1 : make_dir(p->names[2 * i + 1], e);
+	p->names[2 * k] = xasprintf("%s/before", dir);
+	p->names[2 * k + 1] = xasprintf("%s/after", dir);
+	before = make_dir(p->names[2 * k], e);
+	after = before < 0 ? -1 : make_dir(p->names[2 * k + 1], e);
 	if (after < 0)
 		return -1;
-	p->layers[i] = (struct change_layer){ .host = c->changes[i].host,
-					      .base = p->names[2 * i],
-					      .upper = p->names[2 * i + 1] };
-	p->n = i + 1;
+	p->layers[k] = (struct change_layer){ .host = c->changes[i].host,
+					      .base = p->names[2 * k],
+					      .upper = p->names[2 * k + 1] };
+	p->n = k + 1;
 	return ck_pair(&c->layers, a, b, i, before, after, e);
 }
 
@@ -104,7 +105,8 @@ int checks_pair(struct checks *c, int64_t a, int64_t b, struct checks_pair *p,
 	if (r == 0)
 		r = b == CHECKS_NOW ? present(c, &y, e) : checks_state(c, b, &y, e);
 	for (uint32_t i = 0; i < c->layers.n && r == 0; i++)
-		r = pair_layer(c, i, &x, &y, p, e);
+		if (c->layers.v[i].up >= 0)
+			r = pair_layer(c, i, &x, &y, p, e);
 	ck_state_free(&x);
 	ck_state_free(&y);
 	if (r < 0)
@@ -173,6 +175,8 @@ int checks_fill(struct checks *c, int64_t seq, const struct view *to, struct err
 	for (uint32_t i = 0; i < c->layers.n && r == 0; i++) {
 		size_t k = 0;
 
+		if (c->layers.v[i].up < 0)
+			continue;
 		while (k < to->nlayers &&
 		       (to->layers[k].kind != LAYER_OVERLAY ||
 			strcmp(to->layers[k].host, c->changes[i].host)))

@@ -128,7 +128,7 @@ int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
 	return journal_txn_by_name(h->journal, ref, &t->rec, e);
 }
 
-static bool is_away(const char *upper)
+bool layer_away(const char *upper)
 {
 	struct stat st;
 
@@ -175,7 +175,7 @@ struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 						.never = hidden,
 						.hidden = hidden + own + 1 };
 		names = stpcpy(stpcpy(names, l->dir), "/up") + 1;
-		v[k - 1].away = is_away(v[k - 1].upper);
+		v[k - 1].away = layer_away(v[k - 1].upper);
 		v[k - 1].untouched = v[k - 1].away && untouched_was(r, k - 1);
 	}
 	*n = k;
@@ -208,7 +208,8 @@ int txn_check(const struct txn_record *r, struct err *e)
 		k += l->kind == LAYER_OVERLAY;
 		if (lstat(up, &st) == 0 && S_ISDIR(st.st_mode))
 			continue;
-		if (l->kind != LAYER_OVERLAY || !is_away(up) || !untouched_was(r, k - 1))
+		if (l->kind != LAYER_OVERLAY || !layer_away(up) ||
+		    !untouched_was(r, k - 1))
 			return lost_layer(r, l, up, e);
 	}
 	return 0;

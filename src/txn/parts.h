@@ -48,11 +48,18 @@ bool spare_keep(const char *dir, const char *shape);
 /*
  * Which layers held nothing when the transaction ended: root has one on every writable mount, and
  * a mount may be gone by the time of the commit. Kept in the transaction's directory, by the
- * order of txn_layers(); dropped before anybody may change the layers again.
+ * order of txn_layers(); dropped before anybody may change the layers again, but for those that
+ * are away then.
  */
 void untouched_keep(const struct txn_record *r, const bool *touched, size_t n);
 int untouched_drop(const struct txn_record *r); /* 0 or -errno; none is fine */
 bool untouched_was(const struct txn_record *r, size_t layer);
+
+/* Is it not there, because what it was on is not mounted? */
+bool layer_away(const char *upper);
+
+/* The layers are about to be changed: takes back what txn_to_disk() has noted. */
+void txn_not_on_disk(const struct txn_record *r);
 
 /* Puts it on the books; @op may be 0. */
 void txn_note(struct home *h, const char *event, int64_t txn, int64_t op);

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import stetlib
-from stetlib import differences, expected_changes
+from stetlib import differences, expected_changes, wait_until
 
 NEEDS = "ext4 xfs btrfs tmpfs"
 ROOT = os.geteuid() == 0
@@ -167,6 +167,29 @@ def test_status_after_rollback_and_prune(stet, work, digest):
     # The journal and the books, the note of when history was last trimmed, and a file for locks.
     assert not [f for f in left if not re.match("journal|audit|(trimmed|tidying)$", os.path.basename(f))], left
     assert differences(before, digest(work)) == []
+
+
+@pytest.mark.parametrize("how", ["explore", "rollback"])
+def test_what_is_changed_later_is_not_on_the_disk_yet(stet, work, how):
+    def on_disk():
+        return stet("status", "t1", "--json", cwd=work).ok().json()["on_disk"]
+
+    stet.sh("echo one > a", cwd=work).ok()
+    wait_until(on_disk)
+    if how == "explore":
+        p = stet.popen("explore", "-q", "--", "sh", "-c", "echo two > a; echo ready; read x", cwd=work,
+                       stdin=subprocess.PIPE)
+        assert p.stdout.readline() == b"ready\n"
+        assert not on_disk()
+        p.communicate(b"\n", timeout=60)
+        assert p.returncode == 0
+    else:
+        (mark,) = [os.path.join(d, "durable") for d, _, files in os.walk(stet.state) if "durable" in files]
+        before = os.stat(mark).st_ino, os.stat(mark).st_ctime_ns
+        stet("rollback", "--to", "0", cwd=work).ok()
+        wait_until(on_disk)
+        assert (os.stat(mark).st_ino, os.stat(mark).st_ctime_ns) != before
+    wait_until(on_disk)
 
 
 def test_explore_sees_and_keeps_the_transaction(stet, work):

@@ -65,6 +65,59 @@ def test_what_is_touched_later(stet, work, mount, how):
     assert not (work / "a").exists()
 
 
+def test_visited_afterwards(stet, work, mount):
+    _, umount = mount
+    stet.sh("echo one > a", cwd=work).ok()
+    settled(stet, work)
+    umount()
+    for i in range(2):
+        stet("explore", "-q", "--", "sh", "-c", f"cat a; echo {i} > b{i}", cwd=work).ok()
+    settled(stet, work)
+    stet("commit", cwd=work).ok()
+    assert [(work / n).read_text() for n in ("a", "b0", "b1")] == ["one\n", "0\n", "1\n"]
+
+
+def test_no_visit_without_a_layer(stet, work, mount):
+    """What cannot be shown as the command left it is not shown as the host has it."""
+    place, _ = mount
+    (place / "x").write_text("host")
+    stet.sh(f"echo changed > {place}/x", cwd=work, opts=["--no-policy"]).ok()
+    settled(stet, work)
+    subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+    r = stet("explore", "-q", "--", "cat", str(place / "x"), cwd=work)
+    assert r.rc == 125 and "is not what it was" in r.err and not r.out
+
+
+def test_checkpoints_afterwards(stet, work, mount):
+    _, umount = mount
+    script = f"echo one > a; {stet.path} checkpoint; echo two > a; echo > b; {stet.path} checkpoint"
+    stet.sh(script, cwd=work, opts=["--no-policy"]).ok()
+    settled(stet, work)
+    umount()
+    stet("restore", "--from", "1", "a", cwd=work).ok()
+    assert stet("explore", "-q", "--", "sh", "-c", "cat a; ls", cwd=work).ok().out == "one\na\nb\n"
+    assert "two" in stet("diff", "1..2", cwd=work).ok().out
+    stet("rollback", "--to", "2", cwd=work).ok()
+    stet("checkpoint", cwd=work).ok()
+    assert stet("explore", "-q", "--at", "1", "--", "cat", "a", cwd=work).ok().out == "one\n"
+    stet("rollback", "--to", "0", cwd=work).ok()
+    stet("rollback", "--to", "1", cwd=work).ok()
+    stet("commit", cwd=work).ok()
+    assert (work / "a").read_text() == "one\n" and not (work / "b").exists()
+
+
+def test_checkpoint_that_needs_it(stet, work, mount):
+    place, umount = mount
+    script = f"> {place}/x; {stet.path} checkpoint; rm {place}/x; > a; {stet.path} checkpoint"
+    stet.sh(script, cwd=work, opts=["--no-policy"]).ok()
+    settled(stet, work)
+    umount()
+    r = stet("rollback", "--to", "1", cwd=work)
+    assert r.rc != 0 and "mount that again" in r.err
+    stet("commit", cwd=work).ok()
+    assert (work / "a").exists()
+
+
 def test_what_was_committed_at_once_is_undone(stet, work, mount):
     _, umount = mount
     stet("exec", "--", "sh", "-c", "echo one > a", cwd=work).ok()

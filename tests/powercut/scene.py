@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: scene.py make|change TREE N
+"""usage: scene.py make|change|visit TREE N
 
 The tree that the power cuts meet, and what the command inside the transaction does to it:
 something of every kind, in proportion to N.
@@ -66,9 +66,18 @@ def change(n):
     os.removexattr("d0/f0", "user.old")
 
 
+def visit(n):
+    """Later, in the transaction: new files, more in old ones."""
+    for i in range(n):
+        put(f"d{i % 10}/v{i}", f"visited {i}\n" * (1 + i % 300))
+    with open("big", "a", encoding="ascii") as f:
+        f.write("fedcba9876543210" * 20000)
+    put("deep/er", "a file still\n")
+
+
 def main(argv):
     os.chdir(argv[1])
-    {"make": make, "change": change}[argv[0]](int(argv[2]))
+    {"make": make, "change": change, "visit": visit}[argv[0]](int(argv[2]))
 
 
 if __name__ == "__main__":
