@@ -634,8 +634,14 @@ int checks_go(struct checks *c, int64_t seq, const char *const *paths,
 		if (r == 0) {
 			r = change(c, &now, &target, paths, seq, e);
 			g->after = last_of(c);
-			/* What cannot be taken back now is taken back by recovery. */
-			if (r < 0 && !c->live)
+			/*
+			 * What cannot be taken back now is taken back by recovery, which
+			 * must know of it: an end that could not be noted may be noted all
+			 * the same.
+			 */
+			if (r < 0 && !c->live &&
+			    journal_changing_set(c->h->journal, c->t->rec.id, g->before,
+						 &second) == 0)
 				go_back(c, g->before, &second);
 		}
 	}

@@ -235,6 +235,8 @@ static int child(const struct site *s, enum action a, struct result *r)
 
 static int log_fd = -1;
 static char last_point[64];
+static struct buf
+	passed; /* the names that the last child has passed, one after the other */
 static struct buf all_points;
 
 /* How many lines the log has; keeps the names. */
@@ -246,6 +248,7 @@ static unsigned long read_log(void)
 	ssize_t got;
 
 	last_point[0] = '\0';
+	buf_reset(&passed);
 	lseek(log_fd, 0, SEEK_SET);
 	while ((got = read(log_fd, chunk, sizeof(chunk))) > 0)
 		buf_add(&text, chunk, (size_t)got);
@@ -255,6 +258,7 @@ static unsigned long read_log(void)
 		AUTO_FREE char *known = NULL;
 		const char *name = strchr(line, ' ') + 1;
 
+		buf_add(&passed, name, strlen(name) + 1);
 		if (strcmp(name, last_point) == 0)
 			continue;
 		snprintf(last_point, sizeof(last_point), "%s", name);
@@ -269,6 +273,15 @@ void act_points(struct buf *out)
 {
 	if (all_points.len)
 		buf_adds(out, buf_str(&all_points) + 1);
+}
+
+const char *act_point(unsigned long n)
+{
+	const char *p = buf_str(&passed), *end = p + passed.len;
+
+	while (p < end && --n)
+		p += strlen(p) + 1;
+	return p < end ? p : "";
 }
 
 const char *act_last_point(void)

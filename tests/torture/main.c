@@ -25,6 +25,7 @@ struct run {
 	unsigned long points, steps;
 	unsigned kept; /* checkpoints there were before */
 	char at[64];   /* the last point of the action */
+	char hit[64];  /* the first one that a fault struck, if it was given by number */
 	unsigned long runs, failed;
 	bool quiet; /* the oracle itself is being tested */
 };
@@ -127,6 +128,8 @@ static unsigned long attempt(struct run *t, const char *fault, const char *skip,
 
 	n = play(t, t->sc->act, fault, skip, r, &killed);
 	snprintf(t->at, sizeof(t->at), "%s", act_last_point());
+	snprintf(t->hit, sizeof(t->hit), "%s",
+		 fault && *fault == '#' ? act_point(strtoul(fault + 1, NULL, 10)) : "");
 	return n;
 }
 
@@ -237,7 +240,8 @@ static bool judge_points(struct run *t, const char *fault, const struct result *
 
 	if (!t->sc->points)
 		return true;
-	if (!said->ran || strcmp(t->at, "journal.committed") == 0) {
+	if (!said->ran || strcmp(t->at, "journal.committed") == 0 ||
+	    strcmp(t->hit, "journal.committed") == 0) {
 		min = min < t->sc->points ? min : t->sc->points;
 		max = max > t->sc->points ? max : t->sc->points;
 	} else if (said->rc == 0) {
@@ -386,11 +390,16 @@ static void sweep_twice(struct run *t, unsigned long stride)
 {
 	char fault[64];
 
-	for (unsigned long n = 1 + stride / 2; n <= t->points; n += stride)
+	unsigned long n = 1 + stride / 2;
+
+	/* The very last, too: what was done to the end and yet reported as failed. */
+	for (; n < t->points + stride; n += stride)
 		for (unsigned long m = 1;; m += 1 + stride / 3) {
-			snprintf(fault, sizeof(fault), "#%lu:EIO,#%lu:%s", n, n + m,
-				 (n + m) % 2 ? "EIO" : "kill");
-			if (!one(t, fault, n + m))
+			unsigned long at = n < t->points ? n : t->points;
+
+			snprintf(fault, sizeof(fault), "#%lu:EIO,#%lu:%s", at, at + m,
+				 (at + m) % 2 ? "EIO" : "kill");
+			if (!one(t, fault, at + m))
 				break;
 		}
 }

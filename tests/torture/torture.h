@@ -119,6 +119,8 @@ unsigned long act(const struct site *s, enum action a, const char *fault,
 		  const char *skip, struct result *r, bool *killed);
 /* The last point the last child passed; "" if none. */
 const char *act_last_point(void);
+/* The n-th point it passed, from 1. */
+const char *act_point(unsigned long n);
 /* Every point's name that any child has passed, a line each. */
 void act_points(struct buf *out);
 
