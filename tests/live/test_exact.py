@@ -175,7 +175,7 @@ def test_what_is_changed_later_is_not_on_the_disk_yet(stet, work, how):
         return stet("status", "t1", "--json", cwd=work).ok().json()["on_disk"]
 
     stet.sh("echo one > a", cwd=work).ok()
-    wait_until(on_disk)
+    wait_until(on_disk, 60)
     if how == "explore":
         p = stet.popen("explore", "-q", "--", "sh", "-c", "echo two > a; echo ready; read x", cwd=work,
                        stdin=subprocess.PIPE)
@@ -187,9 +187,9 @@ def test_what_is_changed_later_is_not_on_the_disk_yet(stet, work, how):
         (mark,) = [os.path.join(d, "durable") for d, _, files in os.walk(stet.state) if "durable" in files]
         before = os.stat(mark).st_ino, os.stat(mark).st_ctime_ns
         stet("rollback", "--to", "0", cwd=work).ok()
-        wait_until(on_disk)
+        wait_until(on_disk, 60)
         assert (os.stat(mark).st_ino, os.stat(mark).st_ctime_ns) != before
-    wait_until(on_disk)
+    wait_until(on_disk, 60)
 
 
 def test_explore_sees_and_keeps_the_transaction(stet, work):

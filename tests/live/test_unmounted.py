@@ -28,7 +28,7 @@ def fixture_mount(tmp_path):
 
 def settled(stet, work):
     """What is noted after the command's end is there."""
-    wait_until(lambda: stet("status", "--json", cwd=work).json()["on_disk"])
+    wait_until(lambda: stet("status", "--json", cwd=work).json()["on_disk"], 60)
 
 
 def test_what_was_not_touched_does_not_matter(stet, work, mount):
