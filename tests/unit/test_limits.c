@@ -224,13 +224,12 @@ static void test_memory_for_real(void **state)
 	enum { BYTES = 24 << 20 };
 	int fds[2], root = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct proc_scan *s = proc_scan_new(root);
-	uint64_t before, after;
 	struct proc_use u;
+	uint64_t after;
 	pid_t pid;
 	char c;
 
 	(void)state;
-	before = proc_scan_memory(s);
 	assert_int_equal(pipe(fds), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -251,8 +250,8 @@ static void test_memory_for_real(void **state)
 	close(fds[0]);
 	close(fds[1]);
 	proc_scan_free(s);
-	/* Others come and go meanwhile: half of it is proof enough. */
-	assert_true(after > BYTES / 2 && after + BYTES > before);
+	/* Others come and go meanwhile, large ones, too: what there was before says nothing. */
+	assert_true(after > BYTES / 2);
 }
 
 static void test_cgroup_files(void **state)
