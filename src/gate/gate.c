@@ -156,9 +156,10 @@ static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 	post(g, b.data, b.len, kind != WIRE_TELL || p->verdict.kind == VERDICT_KILL);
 }
 
+/* While records gather nobody is woken for an end alone: it is found before they are sent. */
 int gate_exits_fd(const struct gate *g)
 {
-	return gate_ready(g) ? g->exits.epoll : -1;
+	return gate_ready(g) && !g->send_at ? g->exits.epoll : -1;
 }
 
 void gate_exits(struct gate *g)
@@ -413,8 +414,11 @@ static void go_on(struct gate *g, struct pending *p)
 
 static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 {
-	struct pending *p = find(g, (pid_t)req->pid);
+	struct pending *p;
 
+	/* Numbers are used again: who had this one has ended before. */
+	gate_exits(g);
+	p = find(g, (pid_t)req->pid);
 	if (p) {
 		/* A former exec of the same task: over, or this one could not be here. */
 		if (p->state == GOING || p->state == CERTAIN)
@@ -665,8 +669,10 @@ void gate_tick(struct gate *g)
 {
 	int64_t now = now_ms();
 
-	if (g->send_at && g->send_at <= now)
+	if (g->send_at && g->send_at <= now) {
+		gate_exits(g);
 		gate_flush(g);
+	}
 	for (struct pending *p = g->all, *next; p; p = next) {
 		next = p->next;
 		if (p->state == HELD_TURN) {

@@ -67,7 +67,17 @@ struct doc_tests {
 		kill_count;
 };
 
+/*
+ * First letters of the names that something can be about, for a quick no: most rules are about
+ * other programs. 0: not known.
+ */
+static inline uint32_t doc_letter(char c)
+{
+	return UINT32_C(1) << (c & 31);
+}
+
 struct doc_rule {
+	uint32_t letters;
 	const char *id;
 	enum verdict_kind verdict;
 	const char *group;
@@ -146,6 +156,7 @@ struct doc_inner {
 };
 
 struct doc_tool {
+	uint32_t letters;
 	const char **names;
 	uint32_t names_count;
 	enum doc_style style;

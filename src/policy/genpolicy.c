@@ -161,6 +161,11 @@ static void write_mapping(const cyaml_schema_value_t *v, const char *data,
 	fputs("{\n", stdout);
 	for (f = v->mapping.fields; f->key; f++)
 		write_field(f, data, parent);
+	/* No key has it: it is made of the names. */
+	if (strcmp(parent, "rules") == 0)
+		printf(".letters = %uU\n", ((const struct doc_rule *)data)->letters);
+	if (strcmp(parent, "tools") == 0)
+		printf(".letters = %uU\n", ((const struct doc_tool *)data)->letters);
 	fputs("}", stdout);
 }
 

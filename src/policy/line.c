@@ -282,8 +282,13 @@ const struct doc_tool *tool_find(const struct policy *p, const char *name)
 	uint32_t t;
 
 	for (i = p->docs_count; i--;)
-		for (t = 0; t < p->docs[i]->tools_count; t++)
-			if (tool_named(&p->docs[i]->tools[t], name))
-				return &p->docs[i]->tools[t];
+		for (t = 0; t < p->docs[i]->tools_count; t++) {
+			const struct doc_tool *tool = &p->docs[i]->tools[t];
+
+			if (tool->letters && !(tool->letters & doc_letter(*name)))
+				continue;
+			if (tool_named(tool, name))
+				return tool;
+		}
 	return NULL;
 }

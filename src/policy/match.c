@@ -355,16 +355,21 @@ static enum tri match_rule(struct scene *s, const struct doc_rule *rule,
 bool match_rules(struct scene *s, const struct cmd *c, const struct line *l)
 {
 	bool matched = false;
+	uint32_t i, letters = 0;
 	size_t d;
-	uint32_t i;
 
+	for (i = 0; i < ARRAY_SIZE(c->names) && c->names[i]; i++)
+		letters |= doc_letter(c->names[i][0]);
 	for (d = 0; d < s->p->docs_count; d++) {
 		const struct doc *doc = s->p->docs[d];
 
 		for (i = 0; i < doc->rules_count; i++) {
 			const struct doc_rule *rule = &doc->rules[i];
-			enum tri t = match_rule(s, rule, c, l);
+			enum tri t;
 
+			if (rule->letters && !(rule->letters & letters))
+				continue;
+			t = match_rule(s, rule, c, l);
 			if (t == TRI_NO || policy_is_off(s->p, rule->id))
 				continue;
 			matched |= t == TRI_YES;

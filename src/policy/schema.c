@@ -302,6 +302,28 @@ static int complain(const char *name, const struct scan *s, struct complaint *c,
 		       c->reason[0] ? c->reason : cyaml_strerror(r));
 }
 
+static uint32_t letters_of(const char *const *patterns, uint32_t n)
+{
+	uint32_t letters = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!*patterns[i] || strchr("*?[\\", *patterns[i]))
+			return 0;
+		letters |= doc_letter(*patterns[i]);
+	}
+	return letters;
+}
+
+static void find_letters(struct doc *d)
+{
+	for (uint32_t i = 0; i < d->rules_count; i++)
+		d->rules[i].letters = letters_of(d->rules[i].match.program,
+						 d->rules[i].match.program_count);
+	for (uint32_t i = 0; i < d->tools_count; i++)
+		d->tools[i].letters = letters_of(d->tools[i].names,
+						 d->tools[i].names_count);
+}
+
 int doc_parse(const char *name, const char *text, size_t len, struct doc **out,
 	      struct doc_lines *lines, struct err *e)
 {
@@ -328,6 +350,7 @@ int doc_parse(const char *name, const char *text, size_t len, struct doc **out,
 	}
 	scan_free(&s);
 	*out = data;
+	find_letters(*out);
 	return 0;
 }
 
