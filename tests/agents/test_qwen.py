@@ -4,73 +4,8 @@ import os
 import subprocess
 
 import pexpect
-import pytest
-from modelserver import ModelServer
+from qwenlib import LIMIT, agent_env, the_commands_saw, the_model_was_told
 from stetlib import differences
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-PROJECT = {
-    "README.md": "# demo\n",
-    "Makefile": "all:\n\tcc -o demo src/main.c src/util.c\n",
-    "src": {"main.c": "int main(void) { return 0; }\n", "util.c": "int x;\n",
-            "deep": {"data.bin": bytes(range(256)) * 16}},
-    "docs": {"guide.md": "guide\n", "latest": ("link", "guide.md")},
-}
-# What a careless model does on a bad day. The agent may lose the end of a command's output
-# (its terminal is closed before it has read all), so what each command saw is in a file too.
-SCRIPT = [
-    "rm -rf src && echo gone > README.md && echo first-done >> said",
-    "mv docs papers && chmod 600 Makefile && echo junk > new.txt && echo second-done >> said",
-    "find . -type f -not -path './.git/*' | sort >> said; cat README.md >> said; "
-    "test ! -e src && echo third-done >> said; cat said",
-]
-SAID = ["first-done", "second-done", "./Makefile", "./README.md", "./new.txt",
-        "./papers/guide.md", "./said", "gone", "third-done"]
-LIMIT = 180  # seconds; a run takes ten on a quiet machine
-
-
-@pytest.fixture(name="qwen", scope="session")
-def fixture_qwen():
-    """The agent's program; tests/run has installed it, in a cache, before."""
-    installer = os.path.join(os.environ.get("STET_SOURCE", f"{HERE}/../.."),
-                             "build-aux", "agents")
-    r = subprocess.run([installer, "qwen"], stdout=subprocess.PIPE, text=True, check=False)
-    assert r.returncode == 0, "the agent cannot be installed"
-    return r.stdout.strip()
-
-
-@pytest.fixture(name="server")
-def fixture_server():
-    with ModelServer(SCRIPT) as server:
-        yield server
-
-
-@pytest.fixture(name="project")
-def fixture_project(work, tree):
-    tree(work, PROJECT)
-    subprocess.run(["git", "init", "-q"], cwd=work, check=True,
-                   env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
-    return work
-
-
-def agent_env(server):
-    """Nothing of the outside world: a proxy would swallow the requests to loopback."""
-    return {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{server.url}/v1",
-            "OPENAI_MODEL": "mock", "SHELL": "/bin/bash", "NO_COLOR": None,
-            "TERM": "xterm-256color"}
-
-
-def the_model_was_told(server):
-    """All of the script ran, in order, each of its commands with success."""
-    results = server.results()
-    assert len(results) == len(SCRIPT), server.requests
-    for command, result in zip(SCRIPT, results):
-        assert command in result and "Exit Code: 0" in result, result
-
-
-def the_commands_saw(text):
-    """The third command saw what the first two had done."""
-    assert text.split("\n") == SAID + [""], text
 
 
 def the_transaction_shows_it(stet, project):
@@ -102,19 +37,6 @@ def the_rollback_ends_it(stet, project):
     listed = stet("list", "--all", "--json", cwd=project).ok().json()
     states = {t["id"]: t["state"] for t in listed["transactions"]}
     assert states[tx] == "rolled back"
-
-
-def test_agent_alone_is_destructive(qwen, server, project, home):
-    """Without stet the script does what it says: the other tests rest on that."""
-    env = {k: v for k, v in agent_env(server).items() if v is not None}
-    subprocess.run([qwen, "-p", "go", "--yolo", "--auth-type", "openai"], cwd=project,
-                   env=dict(env, HOME=str(home), PATH="/usr/local/bin:/usr/bin:/bin"),
-                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                   timeout=LIMIT, check=True)
-    the_model_was_told(server)
-    assert not os.path.exists(project / "src")
-    assert (project / "README.md").read_text() == "gone\n"
-    the_commands_saw((project / "said").read_text())
 
 
 def test_headless(qwen, server, project, stet, digest):

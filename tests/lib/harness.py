@@ -30,6 +30,8 @@ FULL_SECONDS = 4 * 3600
 LEFT_OUT = {("agents", "asan", "root")}
 RUNNING = set()
 MARK = re.compile(r'^NEEDS = "([^"]*)"', re.M)
+# To remember who allocated what costs every process a megabyte; a second try does so.
+BRIEF = ":malloc_context_size=1"
 # In a test file that never starts stet: which build it is cannot matter, and one will do.
 NO_STET = re.compile(r"^WITHOUT_STET = True", re.M)
 
@@ -199,7 +201,9 @@ def job_env(who, home, kind, stage):
                STET_LIBEXEC=f"{stage}/{kind}", STET_PROBE=f"{stage}/probe", STET_BUILD=kind, STET_SOURCE=stage,
                STET_TEST_CACHE=cache())
     # Inside a PID namespace the leak checker cannot stop its threads; unit tests have it.
-    env["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1:disable_coredump=0"
+    # Undefined behaviour is a trap in this build.
+    env["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1:disable_coredump=0:" \
+        f"handle_sigill=1{BRIEF}"
     env["UBSAN_OPTIONS"] = "halt_on_error=1:abort_on_error=1:print_stacktrace=1"
     return env
 
@@ -221,7 +225,7 @@ def tap(text, status):
 
 def unit_job(report, suite, exe, env, who, cwd):
     env = dict(env, CMOCKA_MESSAGE_OUTPUT="TAP")
-    env["ASAN_OPTIONS"] = "detect_leaks=1:abort_on_error=1"
+    env["ASAN_OPTIONS"] = "detect_leaks=1:abort_on_error=1:handle_sigill=1"
     status, text, seconds = run([exe], env, who, cwd)
     passed, failed = tap(text, status)
     name = os.path.basename(exe)
@@ -332,6 +336,7 @@ def try_again(report, places):
         if many:
             report.add(suite, 0, len(names), 0, 0, text)
             continue
+        env = dict(env, ASAN_OPTIONS=env["ASAN_OPTIONS"].replace(BRIEF, ""))
         pytest_job(report, suite, file, env, who, places.new(who), [], names)
         print(f"{suite}: tried again, alone: {', '.join(names)}\n{shortened(text, 60)}",
               flush=True)
