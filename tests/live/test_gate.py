@@ -62,7 +62,7 @@ def test_threads_that_execute_at_once(judged, work, probe):
     times = 200
     (work / "there").mkdir()
     r = judged(probe, *[f"exec-threads=there/{i},fine" for i in range(times)], cwd=work,
-               opts=["--on-success", "commit"]).ok()
+               opts=["--on-success", "commit"], timeout=240).ok()
     assert r.out == "exec-threads: ok\n" * times
     assert len(os.listdir(work / "there")) == times
 
