@@ -168,6 +168,32 @@ static bool has_mounts_below(const struct plan *p, const char *path)
 static int plan_tree(struct plan *p, const char *path, struct err *e);
 
 /*
+ * Taken up again: was @path cut into pieces when the command ran? Then it is so once more, even if
+ * the mount for which it was done has gone: what was changed lies in the layers of the pieces.
+ */
+static bool was_exploded(const struct plan *p, const char *path)
+{
+	const struct txn_record *r = p->rq->resume;
+
+	for (size_t i = 0; r && i < r->nlayers; i++)
+		if (r->layers[i].kind == LAYER_OVERLAY &&
+		    path_within(r->layers[i].host, path) &&
+		    strcmp(r->layers[i].host, path) != 0)
+			return true;
+	return false;
+}
+
+/* Is its layer there, from when the command ran? */
+static bool has_layer(const struct txn_record *r, const char *path)
+{
+	for (size_t i = 0; i < r->nlayers; i++)
+		if (r->layers[i].kind == LAYER_OVERLAY &&
+		    strcmp(r->layers[i].host, path) == 0)
+			return access(r->layers[i].dir, F_OK) == 0;
+	return false;
+}
+
+/*
  * The kernel will not overlay a directory that has mounts below it which we may not
  * leave out. Then its own level (files, links) becomes a copy, and each directory in
  * it a tree of its own.
@@ -176,6 +202,7 @@ static int explode(struct plan *p, const char *path, struct err *e)
 {
 	const struct mountpoint *m = mountinfo_of(&p->mi, path);
 	AUTO_CLOSEDIR DIR *d = opendir(path);
+	bool again = was_exploded(p, path);
 	struct dirent *de;
 
 	if (!d)
@@ -197,7 +224,11 @@ static int explode(struct plan *p, const char *path, struct err *e)
 			return err_hint(e,
 					"choose a smaller --workspace, or unmount them");
 		}
-		if (plan_tree(p, sub, e) < 0)
+		if (again && !has_layer(p->rq->resume, sub))
+			plan_step(p, STEP_BIND, sub, sub,
+				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+				  "was not part of it");
+		else if (plan_tree(p, sub, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -215,7 +246,7 @@ static int plan_tree(struct plan *p, const char *path, struct err *e)
 		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY, "read-only mount");
 		return 0;
 	}
-	if (has_mounts_below(p, path))
+	if (has_mounts_below(p, path) || was_exploded(p, path))
 		return explode(p, path, e);
 	return plan_layer(p, LAYER_OVERLAY, path, false, layer_attrs(m), "writable", e);
 }

@@ -238,18 +238,26 @@ int txn_prepare(struct home *h, struct view *v, const char *name, char *const ar
 	return 0;
 }
 
+static bool holds_nothing(const char *dir)
+{
+	AUTO_CLOSEDIR DIR *d = opendir(dir);
+	struct dirent *de;
+
+	while (d && (de = readdir(d)))
+		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+			return false;
+	return d != NULL;
+}
+
 /* Was nothing copied ahead, so that nothing of the host has been seen yet? */
 static bool saw_nothing(const struct txn_record *r)
 {
 	for (size_t i = 0; i < r->nlayers; i++) {
 		const struct layer_record *l = &r->layers[i];
 		AUTO_FREE char *up = xasprintf("%s/up", l->dir);
-		AUTO_CLOSEDIR DIR *d = l->kind == LAYER_OVERLAY ? opendir(up) : NULL;
-		struct dirent *de;
 
-		while (d && (de = readdir(d)))
-			if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
-				return false;
+		if (l->kind == LAYER_OVERLAY && !holds_nothing(up))
+			return false;
 	}
 	return true;
 }
@@ -345,8 +353,8 @@ static int hint_mounts(const struct txn_record *r, struct err *e)
 		(long long)r->id);
 }
 
-/* A layer that is not shown would seem never to have been. One that is away holds nothing:
- * txn_check() has seen to that. */
+/* What is in a layer that is not shown would seem never to have been. One that is away holds
+ * nothing: txn_check() has seen to that. */
 static int all_in_view(const struct txn_record *r, const struct view *v, struct err *e)
 {
 	for (size_t i = 0; i < r->nlayers; i++) {
@@ -357,7 +365,8 @@ static int all_in_view(const struct txn_record *r, const struct view *v, struct 
 		while (k < v->nlayers &&
 		       (!v->layers[k].dir || strcmp(v->layers[k].dir, l->dir) != 0))
 			k++;
-		if (k < v->nlayers || l->kind != LAYER_OVERLAY || layer_away(up))
+		if (k < v->nlayers || l->kind != LAYER_OVERLAY || layer_away(up) ||
+		    holds_nothing(up))
 			continue;
 		err_set(e, ERR_STATE, "%s is not what it was when t%lld ran", l->host,
 			(long long)r->id);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Root has a layer on every writable mount; one that is gone later matters if it was used."""
+"""Root has a layer on every writable mount, a user pieces around those below his workspace; a mount
+that is gone later matters if it was used."""
 import os
 import subprocess
 
@@ -21,6 +22,24 @@ def fixture_mount(tmp_path):
         subprocess.run(["umount", where], check=True)
 
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", where], check=True)
+    yield where, umount
+    if os.path.ismount(where):
+        umount()
+
+
+@pytest.fixture(name="fuse")
+def fixture_fuse(work):
+    """A mount in the workspace that anybody can make; where it is, and how it is taken away."""
+    where, source = work / "fuse", work.parent / "source"
+    where.mkdir()
+    source.mkdir()
+    if subprocess.run(["bindfs", "-n", source, where], check=False).returncode:
+        pytest.skip("impossible here: no FUSE")
+
+    def umount():
+        # Its last user may be about to end.
+        wait_until(lambda: subprocess.run(["fusermount3", "-u", where], check=False).returncode == 0)
+
     yield where, umount
     if os.path.ismount(where):
         umount()
@@ -75,6 +94,23 @@ def test_visited_afterwards(stet, work, mount):
     settled(stet, work)
     stet("commit", cwd=work).ok()
     assert [(work / n).read_text() for n in ("a", "b0", "b1")] == ["one\n", "0\n", "1\n"]
+
+
+def test_below_the_workspace(stet, work, fuse):
+    """The workspace was cut into pieces for it: a visit finds them all."""
+    _, umount = fuse
+    os.mkdir(work / "sub")
+    stet.sh("echo one > sub/a; echo two > b", cwd=work).ok()
+    settled(stet, work)
+    umount()
+    os.mkdir(work / "later")
+    script = "cat sub/a b; echo more >> sub/a; touch later/x || echo refused"
+    out = stet("explore", "-q", "--", "sh", "-c", script, cwd=work).ok().out.split()
+    # To root it is part of what he sees; for a user there is no piece of that name.
+    assert out == ["one", "two"] + ["refused"] * (os.geteuid() != 0)
+    settled(stet, work)
+    stet("commit", cwd=work).ok()
+    assert (work / "sub/a").read_text() == "one\nmore\n" and (work / "b").read_text() == "two\n"
 
 
 def test_no_visit_without_a_layer(stet, work, mount):
