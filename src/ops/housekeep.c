@@ -104,20 +104,26 @@ void housekeep_again(struct home *h, struct txn *t)
 		housekeep(h, t, UINT64_MAX);
 }
 
-static void look_after(struct home *h, int claims, int64_t id, bool noted)
+/* Whoever waits for the transaction need not wait for the disk. */
+static void look_after(struct home *h, int claims, int64_t id, bool noted, int lock)
 {
 	struct flock care = care_of(id, F_WRLCK), done = care_of(id, F_UNLCK);
-	struct txn t = { .lock = -1 };
+	struct txn t = { .lock = lock };
+	AUTO_CLOSE int ticket = -1;
 	struct err e;
 
 	fcntl(claims, F_SETLK, &care);
-	if (journal_txn_get(h->journal, id, &t.rec, &e) < 0)
-		return;
-	if (!noted)
-		txn_note_base(&t, &e);
-	txn_to_disk(&t.rec);
-	txn_close(&t);
+	if (journal_txn_get(h->journal, id, &t.rec, &e) == 0) {
+		if (!noted)
+			txn_note_base(&t, &e);
+		ticket = txn_to_disk_begin(&t.rec);
+	}
 	fcntl(claims, F_SETLK, &done);
+	cleanup_close(&t.lock);
+	t.lock = -1;
+	if (ticket >= 0)
+		txn_to_disk(&t.rec, ticket);
+	txn_close(&t);
 }
 
 int housekeep_main(int argc, char **argv)
@@ -133,12 +139,11 @@ int housekeep_main(int argc, char **argv)
 	if (home_open(&h, &e) < 0)
 		return e.kind;
 	claims = open_claims(h.dir, O_CREAT);
-	if (atoll(argv[3]) > 0)
-		look_after(&h, claims, atoll(argv[3]), strcmp(argv[5], "1") == 0);
-	/* Whoever waits for the transaction need not wait for the rest. */
 	lock = atoi(argv[4]);
-	if (lock > STDERR_FILENO)
-		close(lock);
+	if (lock <= STDERR_FILENO)
+		lock = -1;
+	if (atoll(argv[3]) > 0)
+		look_after(&h, claims, atoll(argv[3]), strcmp(argv[5], "1") == 0, lock);
 	if (my_turn(claims)) {
 		txn_clear(&h);
 		txn_trim(&h, &e);

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "change/apply.h"
 #include "change/meta.h"
 #include "sys/rmtree.h"
@@ -178,6 +180,8 @@ bool untouched_was(const struct txn_record *r, size_t layer)
 	return fd >= 0 && pread(fd, &c, 1, (off_t)layer) == 1 && c == 'u';
 }
 
+#define TICKET "durable.new"
+
 static char *mark_of(const struct txn_record *r)
 {
 	return xasprintf("%s/durable", r->dir);
@@ -198,13 +202,25 @@ static void tidy_layer(const struct layer_record *l)
 		meta_unmark(up);
 }
 
-void txn_to_disk(const struct txn_record *r)
+/*
+ * Its name goes as soon as the layers are to be changed again, and without a name it cannot be
+ * linked to the mark: so nobody need be kept out while the filesystem is written.
+ */
+int txn_to_disk_begin(const struct txn_record *r)
 {
-	AUTO_FREE char *mark = mark_of(r);
-	AUTO_CLOSE int fd = -1;
+	AUTO_FREE char *ticket = xasprintf("%s/" TICKET, r->dir);
 
 	for (size_t i = 0; i < r->nlayers; i++)
 		tidy_layer(&r->layers[i]);
+	unlink(ticket);
+	return open(ticket, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+void txn_to_disk(const struct txn_record *r, int ticket)
+{
+	AUTO_FREE char *mark = mark_of(r);
+	char self[40];
+
 	for (size_t i = 0; i < r->nlayers; i++) {
 		AUTO_CLOSE int dir = open(r->layers[i].dir,
 					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -215,13 +231,18 @@ void txn_to_disk(const struct txn_record *r)
 		if (dir < 0 || syncfs(dir) < 0)
 			return;
 	}
-	fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", ticket);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, mark, AT_SYMLINK_FOLLOW) < 0)
+		log_debug("not noted to be on the disk: %s", strerror(errno));
 }
 
 void txn_not_on_disk(const struct txn_record *r)
 {
+	AUTO_FREE char *ticket = xasprintf("%s/" TICKET, r->dir);
 	AUTO_FREE char *mark = mark_of(r);
 
+	/* In this order: then none is made any more. */
+	unlink(ticket);
 	unlink(mark);
 }
 

@@ -126,8 +126,13 @@ int txn_prune(struct home *h, int64_t id, bool dry_run, struct prune_result *r,
 
 /* Are its layers on the disk? Else a power cut would cost the transaction. */
 bool txn_on_disk(const struct txn_record *r);
-/* Writes them there (the whole filesystem: in the background) and notes it. */
-void txn_to_disk(const struct txn_record *r);
+/*
+ * Writes them there (the whole filesystem: in the background) and notes it, if nobody has begun
+ * to change them since txn_to_disk_begin(), for which the lock is ours; it may be given up then.
+ * That gives a descriptor, to be closed, or -1.
+ */
+int txn_to_disk_begin(const struct txn_record *r);
+void txn_to_disk(const struct txn_record *r, int ticket);
 
 /* Deletes what txn_discard() has put aside: in the background. */
 void txn_clear(struct home *h);
