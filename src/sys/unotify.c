@@ -138,21 +138,90 @@ static int add_strings(pid_t pid, const uint64_t *addr, size_t n, struct buf *ou
 	return 0;
 }
 
-static int add_all(pid_t pid, uint64_t addr, struct buf *out, size_t *count)
+/*
+ * Where there are many they mostly lie one behind the other, and asking for each by itself costs
+ * a look at its page: more and more is read at once while that holds.
+ */
+struct window {
+	uint64_t at;
+	size_t n, want;
+	char data[16 * PAGE];
+};
+
+static int move_window(struct window *w, pid_t pid, uint64_t addr)
 {
-	uint64_t batch[BATCH];
+	uint64_t end = w->at + w->n;
+	ssize_t got;
+
+	if (w->n && addr >= end && addr - end < PAGE)
+		w->want = w->want * 2 < sizeof(w->data) ? w->want * 2 : sizeof(w->data);
+	else
+		w->want = PAGE;
+	got = peek_bytes(pid, addr, w->data, w->want - (addr & (PAGE - 1)));
+	w->at = addr;
+	w->n = got < 0 ? 0 : (size_t)got;
+	return got < 0 ? (int)got : got == 0 ? -EFAULT : 0;
+}
+
+static int add_string(struct window *w, pid_t pid, uint64_t addr, struct buf *out)
+{
+	size_t before = out->len;
 
 	for (;;) {
-		ssize_t got = peek_bytes(pid, addr, batch, sizeof(batch));
-		size_t n = 0, have;
+		const char *from, *end;
+		size_t left;
 		int r;
+
+		if (addr < w->at || addr >= w->at + w->n) {
+			r = move_window(w, pid, addr);
+			if (r < 0)
+				return r;
+		}
+		from = w->data + (addr - w->at);
+		left = w->n - (size_t)(addr - w->at);
+		end = memchr(from, '\0', left);
+		if (end)
+			left = (size_t)(end - from) + 1;
+		buf_add(out, from, left);
+		if (out->len - before > PEEK_ARG_MAX || out->len > PEEK_ARGS_MAX)
+			return -E2BIG;
+		if (end)
+			return 0;
+		addr += left;
+	}
+}
+
+static int add_more_strings(struct window *w, pid_t pid, const uint64_t *addr, size_t n,
+			    struct buf *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_string(w, pid, addr[i], out);
+	return r;
+}
+
+static int add_all(pid_t pid, uint64_t addr, struct buf *out, size_t *count)
+{
+	uint64_t batch[PAGE / sizeof(uint64_t)];
+	struct window w;
+
+	w.n = 0;
+	w.at = 0;
+	for (;;) {
+		size_t n = 0, have, ask = *count ? sizeof(batch) : BATCH * sizeof(*batch);
+		ssize_t got = peek_bytes(pid, addr, batch, ask);
+		int r = 0;
 
 		if (got < (ssize_t)sizeof(*batch))
 			return got < 0 ? (int)got : -EFAULT;
 		have = (size_t)got / sizeof(*batch);
 		while (n < have && batch[n])
 			n++;
-		r = n ? add_strings(pid, batch, n, out) : 0;
+		if (n && !*count)
+			r = add_strings(pid, batch, n, out);
+		else
+			r = add_more_strings(&w, pid, batch, n, out);
 		*count += n;
 		if (r < 0 || n < have)
 			return r;

@@ -54,6 +54,50 @@ static void strings(void **state)
 	assert_int_equal(peek_string(getpid(), 8, out, sizeof(out)), -EFAULT);
 }
 
+/* One behind the other, as xargs has them; the other way round; one that ends with the memory. */
+static void many_in_a_row(void **state)
+{
+	enum { MANY = 20000, EACH = 40 };
+	const char **v = calloc(MANY + 1, sizeof(*v));
+	char *block = malloc(MANY * EACH), *want = malloc(MANY * EACH), *text, *p = block;
+	char *end = edge();
+	size_t len, n, total = 0;
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++) {
+		v[i] = p;
+		p += snprintf(p, EACH, "%zu-%.*s", i, (int)(i % 30),
+			      "abcdefghijklmnopqrstuvwxyzabcd") +
+		     1;
+	}
+	text = peek_args(getpid(), at(v), &len, &n);
+	assert_non_null(text);
+	assert_int_equal(n, MANY);
+	assert_int_equal(len, p - block);
+	assert_memory_equal(text, block, len);
+	free(text);
+	for (size_t i = 0; i < MANY / 2; i++) {
+		const char *other = v[i];
+
+		v[i] = v[MANY - 1 - i];
+		v[MANY - 1 - i] = other;
+	}
+	v[MANY - 1] = memcpy(end - 5, "last", 5);
+	for (size_t i = 0; i < MANY; i++)
+		total += strlen(strcpy(want + total, v[i])) + 1;
+	text = peek_args(getpid(), at(v), &len, &n);
+	assert_non_null(text);
+	assert_int_equal(len, total);
+	assert_memory_equal(text, want, len);
+	free(text);
+	memcpy(end - 5, "lasts", 5);
+	assert_null(peek_args(getpid(), at(v), &len, &n));
+	assert_int_equal(errno, EFAULT);
+	free(v);
+	free(block);
+	free(want);
+}
+
 static void arguments(void **state)
 {
 	enum { MANY = 5000 };
@@ -259,9 +303,10 @@ static void long_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings),  cmocka_unit_test(arguments),
-		cmocka_unit_test(programs), cmocka_unit_test(loaders),
-		cmocka_unit_test(packets),  cmocka_unit_test(long_packets),
+		cmocka_unit_test(strings),	 cmocka_unit_test(arguments),
+		cmocka_unit_test(many_in_a_row), cmocka_unit_test(programs),
+		cmocka_unit_test(loaders),	 cmocka_unit_test(packets),
+		cmocka_unit_test(long_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
