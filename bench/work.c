@@ -7,6 +7,7 @@
  *        work append N             appends a line to each of the first N files of `tree`
  *        work rename N             renames each of the first N files of `tree`, in place
  *        work unrename N           and back
+ *        work exchange N DIR       exchanges each of them with its like below DIR, one sync
  *        work fsync N              creates N files, writes to each, fsyncs each
  *        work big MIB              makes a file `big` of this size, with data in it
  *        work poke                 writes one byte into the middle of `big`
@@ -99,6 +100,28 @@ static void rename_all(long n, const char *from, const char *to)
 	}
 }
 
+/* What a commit cannot do without: no journal, no look at what is there. */
+static void exchange_all(long n, const char *dir)
+{
+	char a[64], *b = malloc(strlen(dir) + sizeof(a) + 1);
+	long i;
+	int fd;
+
+	if (!b)
+		die("malloc");
+	for (i = 0; i < n; i++) {
+		name_of(a, sizeof(a), i, "");
+		sprintf(b, "%s/%s", dir, a);
+		if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) < 0)
+			die(b);
+	}
+	fd = open_file(".", O_RDONLY);
+	if (syncfs(fd) < 0)
+		die("syncfs");
+	close(fd);
+	free(b);
+}
+
 static void fsync_all(long n)
 {
 	char name[64];
@@ -154,6 +177,8 @@ int main(int argc, char *argv[])
 		rename_all(n, "", ".new");
 	else if (!strcmp(what, "unrename"))
 		rename_all(n, ".new", "");
+	else if (!strcmp(what, "exchange") && argc > 3)
+		exchange_all(n, argv[3]);
 	else if (!strcmp(what, "fsync"))
 		fsync_all(n);
 	else if (!strcmp(what, "big"))

@@ -36,6 +36,12 @@ def commit_and_undo(b, tree, argv):
     return did, undid
 
 
+# The last is the limit of the design: nothing but the exchanges, and one sync.
+COPIES = {"cp -a": 'cp -a "$1/." "$2/" && sync -f "$2"',
+          "rsync -a": 'rsync -a "$1/" "$2/" && sync -f "$2"',
+          "bare exchange": 'work exchange "$3" "$1"'}
+
+
 class Commit:
     def __init__(self, n, full_only=False):
         self.n, self.full_only = n, full_only
@@ -55,7 +61,7 @@ class Commit:
         b.do(["work", "tree", str(self.n)], host)
         os.sync()
         try:
-            return b.time(["sh", "-c", f'{how} && sync -f "$2"', "sh", upper, host], host)
+            return b.time(["sh", "-c", how, "sh", upper, host, str(self.n)], host)
         finally:
             b.place.throw(host)
 
@@ -68,16 +74,14 @@ class Commit:
         b.do(["work", "append", str(self.n)], upper)
 
         def once(way):
-            if way == "cp -a":
-                return self.copy(b, upper, 'cp -a "$1/." "$2/"')
-            if way == "rsync -a":
-                return self.copy(b, upper, 'rsync -a "$1/" "$2/"')
+            if way in COPIES:
+                return self.copy(b, upper, COPIES[way])
             did, undid = commit_and_undo(b, tree, ["work", "append", str(self.n)])
             undos.append(undid)
             return did
 
         undos = []
-        rounds(["stet commit", "cp -a", "rsync -a"], b.reps(5), s, once, b.order)
+        rounds(["stet commit", *COPIES], b.reps(5), s, once, b.order)
         if "stet commit" in s.ns:
             s.ns["stet undo"] = undos[1:]
         b.place.throw(upper)
