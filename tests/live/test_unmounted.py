@@ -10,6 +10,11 @@ from stetlib import wait_until
 NEEDS = "tmpfs"
 
 
+def until_it_works(*command):
+    """The last user of a mount, in the background, may be about to end."""
+    wait_until(lambda: subprocess.run(command, check=False).returncode == 0)
+
+
 @pytest.fixture(name="mount")
 def fixture_mount(tmp_path):
     """A mount of our own; taken away by its second value, if it is still there then."""
@@ -19,7 +24,7 @@ def fixture_mount(tmp_path):
     where.mkdir()
 
     def umount():
-        subprocess.run(["umount", where], check=True)
+        until_it_works("umount", where)
 
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", where], check=True)
     yield where, umount
@@ -37,8 +42,7 @@ def fixture_fuse(work):
         pytest.skip("impossible here: no FUSE")
 
     def umount():
-        # Its last user may be about to end.
-        wait_until(lambda: subprocess.run(["fusermount3", "-u", where], check=False).returncode == 0)
+        until_it_works("fusermount3", "-u", where)
 
     yield where, umount
     if os.path.ismount(where):
@@ -50,10 +54,14 @@ def settled(stet, work):
     wait_until(lambda: stet("status", "--json", cwd=work).json()["on_disk"], 60)
 
 
+def run_settled(stet, work, script, *opts):
+    stet.sh(script, cwd=work, opts=opts).ok()
+    settled(stet, work)
+
+
 def test_what_was_not_touched_does_not_matter(stet, work, mount):
     _, umount = mount
-    stet.sh("echo one > a", cwd=work).ok()
-    settled(stet, work)
+    run_settled(stet, work, "echo one > a")
     umount()
     changes = stet("status", "--json", cwd=work).ok().json()["changes"]
     assert [c["path"] for c in changes] == [str(work / "a")]
@@ -72,8 +80,7 @@ def test_what_is_touched_later(stet, work, mount, how):
     script = "echo one > a"
     if how == "checkpoint":
         script = f"> {place}/x; {stet.path} checkpoint && rm {place}/x; > a"
-    stet.sh(script, cwd=work, opts=["--no-policy"]).ok()
-    settled(stet, work)
+    run_settled(stet, work, script, "--no-policy")
     if how == "explore":
         stet("explore", "-q", "--", "touch", f"{place}/x", cwd=work).ok()
     else:
@@ -86,8 +93,7 @@ def test_what_is_touched_later(stet, work, mount, how):
 
 def test_visited_afterwards(stet, work, mount):
     _, umount = mount
-    stet.sh("echo one > a", cwd=work).ok()
-    settled(stet, work)
+    run_settled(stet, work, "echo one > a")
     umount()
     for i in range(2):
         stet("explore", "-q", "--", "sh", "-c", f"cat a; echo {i} > b{i}", cwd=work).ok()
@@ -100,8 +106,7 @@ def test_below_the_workspace(stet, work, fuse):
     """The workspace was cut into pieces for it: a visit finds them all."""
     _, umount = fuse
     os.mkdir(work / "sub")
-    stet.sh("echo one > sub/a; echo two > b", cwd=work).ok()
-    settled(stet, work)
+    run_settled(stet, work, "echo one > sub/a; echo two > b")
     umount()
     os.mkdir(work / "later")
     script = "cat sub/a b; echo more >> sub/a; touch later/x || echo refused"
@@ -117,8 +122,7 @@ def test_no_visit_without_a_layer(stet, work, mount):
     """What cannot be shown as the command left it is not shown as the host has it."""
     place, _ = mount
     (place / "x").write_text("host")
-    stet.sh(f"echo changed > {place}/x", cwd=work, opts=["--no-policy"]).ok()
-    settled(stet, work)
+    run_settled(stet, work, f"echo changed > {place}/x", "--no-policy")
     subprocess.run(["mount", "-o", "remount,ro", place], check=True)
     r = stet("explore", "-q", "--", "cat", str(place / "x"), cwd=work)
     assert r.rc == 125 and "is not what it was" in r.err and not r.out
@@ -127,8 +131,7 @@ def test_no_visit_without_a_layer(stet, work, mount):
 def test_checkpoints_afterwards(stet, work, mount):
     _, umount = mount
     script = f"echo one > a; {stet.path} checkpoint; echo two > a; echo > b; {stet.path} checkpoint"
-    stet.sh(script, cwd=work, opts=["--no-policy"]).ok()
-    settled(stet, work)
+    run_settled(stet, work, script, "--no-policy")
     umount()
     stet("restore", "--from", "1", "a", cwd=work).ok()
     assert stet("explore", "-q", "--", "sh", "-c", "cat a; ls", cwd=work).ok().out == "one\na\nb\n"
@@ -145,8 +148,7 @@ def test_checkpoints_afterwards(stet, work, mount):
 def test_checkpoint_that_needs_it(stet, work, mount):
     place, umount = mount
     script = f"> {place}/x; {stet.path} checkpoint; rm {place}/x; > a; {stet.path} checkpoint"
-    stet.sh(script, cwd=work, opts=["--no-policy"]).ok()
-    settled(stet, work)
+    run_settled(stet, work, script, "--no-policy")
     umount()
     r = stet("rollback", "--to", "1", cwd=work)
     assert r.rc != 0 and "mount that again" in r.err
@@ -168,9 +170,8 @@ def test_what_was_touched_is_missed(stet, work, mount, where):
     place, umount = mount
     (place / "deleted").write_text("x")
     os.mkdir(work / "aside")
-    stet.sh(f"echo one > a; cd {place}; rm -f deleted; [ {where} = deleted ] || echo > {where}",
-            cwd=work, opts=["--no-policy"]).ok()
-    settled(stet, work)
+    run_settled(stet, work, f"echo one > a; cd {place}; rm -f deleted; "
+                f"[ {where} = deleted ] || echo > {where}", "--no-policy")
     subprocess.run(["mount", "--bind", place, work / "aside"], check=True)
     umount()
     try:
