@@ -214,14 +214,9 @@ struct last {
 
 static int write_block(int out, const char *block, off_t size)
 {
-	ssize_t r;
+	int r = ck_write_at(out, block, (size_t)size, 0);
 
-	for (off_t n = 0; n < size; n += r) {
-		r = pwrite(out, block + n, (size_t)(size - n), n);
-		if (r <= 0)
-			return r < 0 ? -errno : -EIO;
-	}
-	return ftruncate(out, size) < 0 ? -errno : 0;
+	return r < 0 ? r : ftruncate(out, size) < 0 ? -errno : 0;
 }
 
 /*

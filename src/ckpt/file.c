@@ -144,21 +144,6 @@ static void difference(struct buf *b, struct head *h, const struct ck_state *bef
 	}
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t w = write(fd, p, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return w < 0 ? -errno : -ENOSPC;
-		p += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
-
 int ck_save(int dir, int64_t number, int64_t parent, const struct ck_state *before,
 	    const struct ck_state *now, struct err *e)
 {
@@ -182,7 +167,7 @@ int ck_save(int dir, int64_t number, int64_t parent, const struct ck_state *befo
 	if (r == 0) {
 		fd = openat(dir, tmp,
 			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		r = fd < 0 ? -errno : write_all(fd, b.data, b.len);
+		r = fd < 0 ? -errno : ck_write_at(fd, b.data, b.len, 0);
 	}
 	if (r == 0 && (FAULT_AT("ckpt.rename") || renameat(dir, tmp, dir, name) < 0))
 		r = -errno;

@@ -24,7 +24,7 @@
 #define PACK_OF(obj) ((obj) & ~((UINT64_C(1) << BLOCK_BITS) - 1))
 #define BLOCK_OF(obj) ((off_t)((obj) & ((UINT64_C(1) << BLOCK_BITS) - 1)))
 
-enum { BLOCK = 4096, REFLINK_MIN = 128 * 1024, GATHERED = 4 * CK_SMALL };
+enum { BLOCK = 4096, GATHERED = 4 * CK_SMALL };
 
 bool ck_is_packed(uint64_t obj)
 {
@@ -60,7 +60,7 @@ static int create(int objects, uint64_t obj)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_at(int fd, const char *data, size_t n, off_t at)
+int ck_write_at(int fd, const char *data, size_t n, off_t at)
 {
 	while (n) {
 		ssize_t w = pwrite(fd, data, n, at);
@@ -78,7 +78,7 @@ static int write_at(int fd, const char *data, size_t n, off_t at)
 
 static int flush(struct ck_packer *p)
 {
-	int r = write_at(p->fd, p->data, p->n, (off_t)p->blocks * BLOCK - (off_t)p->n);
+	int r = ck_write_at(p->fd, p->data, p->n, (off_t)p->blocks * BLOCK - (off_t)p->n);
 
 	p->n = 0;
 	return r;
@@ -155,7 +155,7 @@ static int keep_large(int objects, int in, off_t size, uint64_t *obj)
 	out = create(objects, *obj);
 	if (out < 0)
 		return out;
-	r = copy_data(in, out, size, size >= REFLINK_MIN);
+	r = copy_data(in, out, size, size >= CK_REFLINK_MIN);
 	/* Shortened while we read: the next look will show it. */
 	if (r == -EIO && fstat(in, &st) == 0 && st.st_size < size)
 		r = 0;
@@ -236,12 +236,12 @@ int ck_copy_object(const struct ck_layer *l, const struct ck_entry *e, int out)
 	if (ck_is_packed(e->obj)) {
 		r = ck_read_packed(l, e, block, &pack);
 		cleanup_close(&pack.fd);
-		return r < 0 ? r : write_at(out, block, e->id.size, 0);
+		return r < 0 ? r : ck_write_at(out, block, e->id.size, 0);
 	}
 	in = ck_open_object(l, e);
 	if (in < 0)
 		return TAKE_FD(in);
-	return copy_data(in, out, (off_t)e->id.size, e->id.size >= REFLINK_MIN);
+	return copy_data(in, out, (off_t)e->id.size, e->id.size >= CK_REFLINK_MIN);
 }
 
 int ck_has_content(const struct ck_layer *l, const struct ck_entry *e, int in)
@@ -256,7 +256,7 @@ int ck_has_content(const struct ck_layer *l, const struct ck_entry *e, int in)
 		size_t want = sizeof(x);
 		ssize_t a, b;
 
-		/* One more than there should be: the file may have grown. */
+		/* The object ends where the next one may begin; the file where it does. */
 		a = pread(in, x, want, at);
 		if (e->id.size - (uint64_t)at < want)
 			want = (size_t)(e->id.size - (uint64_t)at);

@@ -19,7 +19,8 @@ bool ck_decode(const char **p, const char *end, struct ck_entry **out);
  * scan that found them.
  */
 #define CK_OBJECT_NAME 17
-enum { CK_SMALL = 64 * 1024 };
+/* What is packed; from where on sharing blocks is faster than copying them. */
+enum { CK_SMALL = 64 * 1024, CK_REFLINK_MIN = 128 * 1024 };
 void ck_object_name(uint64_t obj, char name[CK_OBJECT_NAME]); /* of the file it is in */
 bool ck_is_packed(uint64_t obj);
 int ck_new_number(uint64_t *obj); /* of no content at all */
@@ -54,6 +55,9 @@ int ck_open_object(const struct ck_layer *l, const struct ck_entry *e);
 int ck_copy_object(const struct ck_layer *l, const struct ck_entry *e, int out);
 /* Does @in hold what the object does? 1, 0 or -errno. */
 int ck_has_content(const struct ck_layer *l, const struct ck_entry *e, int in);
+
+/* All of it, or -errno. */
+int ck_write_at(int fd, const char *data, size_t n, off_t at);
 
 /* "cannot … PATH: reason" about a path of a layer. */
 int ck_fail(const struct ck_layer *l, const char *rel, int r, const char *what,

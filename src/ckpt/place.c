@@ -17,8 +17,6 @@
 #include "sys/ns.h"
 #include "sys/rmtree.h"
 
-enum { REFLINK_MIN = 128 * 1024 };
-
 /* What lies there at this moment, and may change meanwhile: as much of it as was seen. */
 static int copy_present(int top, const struct ck_entry *e, int out)
 {
@@ -39,7 +37,7 @@ static int copy_present(int top, const struct ck_entry *e, int out)
 		return -ESTALE;
 	if ((uint64_t)st.st_size > e->id.size)
 		st.st_size = (off_t)e->id.size;
-	r = copy_data(in, out, st.st_size, st.st_size >= REFLINK_MIN);
+	r = copy_data(in, out, st.st_size, st.st_size >= CK_REFLINK_MIN);
 	return r == -EIO ? 0 : r;
 }
 

@@ -190,14 +190,13 @@ static int make_plan(struct run *run, struct err *e)
 }
 
 /* What is to be done before the command may start, beside the building of its sandbox. */
-static int let_go(struct run *run, struct err *e)
+static int let_go(const struct run_spec *spec, struct relay *relay, struct err *e)
 {
-	const struct run_spec *s = &run->spec;
 	int64_t id = 0;
 
-	if (s->ready && s->ready(s->ready_arg, &id, e) < 0)
+	if (spec->ready && spec->ready(spec->ready_arg, &id, e) < 0)
 		return -1;
-	relay_go(run->relay, id);
+	relay_go(relay, id);
 	return 0;
 }
 
@@ -345,7 +344,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	if (r >= 0)
 		r = make_plan(&run, e);
 	if (r >= 0)
-		r = let_go(&run, e);
+		r = let_go(&run.spec, run.relay, e);
 	if (r >= 0) {
 		relay_gate(run.relay, run.gate[0], spec->gate);
 		relay_door(run.relay, &run.door);
