@@ -68,9 +68,11 @@ static const struct front *front_of(const struct verb *v)
 	return &fronts[i];
 }
 
+#define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(12))
+
 static void write_line(FILE *out, const json_t *o)
 {
-	json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(12));
+	json_dumpf(o, out, JSON_FLAGS);
 	fputc('\n', out);
 }
 
@@ -88,6 +90,56 @@ static void write_json(const struct verb *v, json_t *o)
 	json_decref(o);
 	if (out == stderr)
 		fflush(out);
+}
+
+/* What there is in memory of a long list: one item, as text. */
+struct list_out {
+	struct buf text;
+	bool more;
+};
+
+static int add_text(const char *s, size_t n, void *to)
+{
+	buf_add(to, s, n);
+	return 0;
+}
+
+static int write_item(void *arg, json_t *item, struct err *e)
+{
+	struct list_out *l = arg;
+
+	(void)e;
+	buf_reset(&l->text);
+	if (l->more)
+		buf_addc(&l->text, ',');
+	l->more = true;
+	json_dump_callback(item, add_text, &l->text, JSON_FLAGS);
+	json_decref(item);
+	fwrite(l->text.data, 1, l->text.len, stdout);
+	return 0;
+}
+
+/* The object, with the list as its last key but for what kept it from its end. */
+static void write_with_list(const struct verb *v, const void *res, json_t *o)
+{
+	struct list_out l = { BUF_INIT, false };
+	json_t *failed = json_object();
+	struct err e;
+
+	json_dump_callback(o, add_text, &l.text, JSON_FLAGS);
+	fwrite(l.text.data, 1, l.text.len - 1, stdout);
+	fprintf(stdout, ",\"%s\":[", v->list.key);
+	if (v->list.each(res, write_item, &l, &e) < 0) {
+		json_set_str(failed, "error", e.msg);
+		buf_reset(&l.text);
+		json_dump_callback(failed, add_text, &l.text, JSON_FLAGS | JSON_EMBED);
+		fprintf(stdout, "],%s}\n", buf_str(&l.text));
+	} else {
+		fputs("]}\n", stdout);
+	}
+	json_decref(failed);
+	json_decref(o);
+	buf_free(&l.text);
 }
 
 void cli_complain(const struct err *e, bool hint)
@@ -203,7 +255,9 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	status = v->status ? v->status(req, res) : 0;
 	c->status = -1;
 	o = common->json ? v->json(res) : NULL;
-	if (o)
+	if (o && v->list.key)
+		write_with_list(v, res, o);
+	else if (o)
 		write_json(v, o);
 	else
 		r = print_text(c, v, req, res, &e);

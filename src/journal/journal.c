@@ -57,8 +57,10 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_TXN_BY_NAME] = "SELECT " TXN_COLUMNS "WHERE name = ?1 AND name IS NOT NULL "
 			    "AND state <> 'pruned'",
 	[SQL_TXN_BEFORE] = "SELECT " TXN_COLUMNS
-			   "WHERE id < ?1 AND (?3 OR state <> 'pruned') "
-			   "ORDER BY id DESC LIMIT ?2",
+			   "WHERE id < ?1 ORDER BY id DESC LIMIT ?2",
+	[SQL_TXN_KEPT_BEFORE] = "SELECT " TXN_COLUMNS
+				"WHERE id < ?1 AND state <> 'pruned' "
+				"ORDER BY id DESC LIMIT ?2",
 	[SQL_TXN_UNFINISHED] =
 		"SELECT id FROM txn WHERE id > ?1 "
 		"AND state IN ('committing', 'undoing') ORDER BY id LIMIT 1",

@@ -111,6 +111,9 @@ static const char *const journal_steps[] = {
 	"	txn INTEGER PRIMARY KEY NOT NULL REFERENCES txn(id) ON DELETE CASCADE,\n"
 	"	back_to INTEGER NOT NULL CHECK(back_to >= 0)\n"
 	") STRICT;\n",
+
+	/* 4 -> 5: the few that are still there, among all that ever were */
+	"CREATE INDEX txn_kept ON txn(id) WHERE state <> 'pruned';\n",
 };
 
 /* The format this program writes (user_version). */

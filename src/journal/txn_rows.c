@@ -533,12 +533,13 @@ int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn
 	int i, n, stop;
 
 	do {
-		st = db_stmt(j, SQL_TXN_BEFORE, e);
+		st = db_stmt(j,
+			     which == JOURNAL_ALL ? SQL_TXN_BEFORE : SQL_TXN_KEPT_BEFORE,
+			     e);
 		if (!st)
 			return -1;
 		sqlite3_bind_int64(st, 1, before);
 		sqlite3_bind_int(st, 2, BATCH);
-		sqlite3_bind_int(st, 3, which == JOURNAL_ALL);
 		n = read_snapshot(j, st, batch, BATCH, e);
 		for (i = 0, stop = 0; i < n; i++) {
 			before = batch[i].id;

@@ -318,7 +318,8 @@ static void json_conflict(const struct diff_res *res, const struct change_item *
 
 struct lines {
 	const struct diff_res *res;
-	json_t *to;
+	verb_item_fn *emit;
+	void *arg;
 };
 
 static int json_line(void *arg, const struct change_item *it, struct err *e)
@@ -330,7 +331,6 @@ static int json_line(void *arg, const struct change_item *it, struct err *e)
 	struct err why;
 	json_t *c;
 
-	(void)e;
 	if (it->renamed_away)
 		return 0;
 	c = json_change(&it->c, from ? from->path : NULL);
@@ -344,16 +344,21 @@ static int json_line(void *arg, const struct change_item *it, struct err *e)
 	} else {
 		json_set_str(c, "error", why.msg);
 	}
-	json_array_append_new(l->to, c);
-	return 0;
+	return l->emit(l->arg, c, e);
+}
+
+static int diff_each(const void *result, verb_item_fn *emit, void *arg, struct err *e)
+{
+	const struct diff_res *res = result;
+	struct lines l = { res, emit, arg };
+
+	return changes_each(&res->changes, json_line, &l, e);
 }
 
 static json_t *diff_json(const void *result)
 {
 	const struct diff_res *res = result;
 	json_t *o = json_result();
-	struct lines l = { res, json_array() };
-	struct err e;
 
 	json_object_set_new(o, "txn", json_txn(&res->rec));
 	if (res->checks) {
@@ -362,9 +367,6 @@ static json_t *diff_json(const void *result)
 				    res->to == CHECKS_NOW ? json_null()
 							  : json_integer(res->to));
 	}
-	if (changes_each(&res->changes, json_line, &l, &e) < 0)
-		json_set_str(o, "error", e.msg);
-	json_object_set_new(o, "changes", l.to);
 	return o;
 }
 
@@ -408,6 +410,7 @@ const struct verb verb_diff = {
 	.result_size = sizeof(struct diff_res),
 	.run = op_diff,
 	.json = diff_json,
+	.list = { "changes", diff_each },
 	.status = diff_status,
 	.free = diff_free,
 };

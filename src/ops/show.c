@@ -54,6 +54,12 @@ static json_t *show_json(const void *result)
 	return o;
 }
 
+static int show_each(const void *result, verb_item_fn *emit, void *arg, struct err *e)
+{
+	return verb_diff.list.each(&((const struct show_res *)result)->diff, emit, arg,
+				   e);
+}
+
 static void show_free(void *result)
 {
 	diff_free(&((struct show_res *)result)->diff);
@@ -78,5 +84,6 @@ const struct verb verb_show = {
 	.result_size = sizeof(struct show_res),
 	.run = op_show,
 	.json = show_json,
+	.list = { "changes", show_each },
 	.free = show_free,
 };

@@ -202,7 +202,8 @@ int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 
 struct lines {
 	const struct status_res *res;
-	json_t *to;
+	verb_item_fn *emit;
+	void *arg;
 };
 
 static int json_line(void *arg, const struct change_item *it, struct err *e)
@@ -210,30 +211,31 @@ static int json_line(void *arg, const struct change_item *it, struct err *e)
 	const struct lines *l = arg;
 	const struct change *from = changes_from(&l->res->changes, it);
 
-	(void)e;
-	if (!it->renamed_away)
-		json_array_append_new(l->to,
-				      json_change(&it->c, from ? from->path : NULL));
-	return 0;
+	return it->renamed_away
+		       ? 0
+		       : l->emit(l->arg, json_change(&it->c, from ? from->path : NULL),
+				 e);
+}
+
+static int status_each(const void *result, verb_item_fn *emit, void *arg, struct err *e)
+{
+	const struct status_res *res = result;
+	struct lines l = { res, emit, arg };
+
+	return res->none ? 0 : changes_each(&res->changes, json_line, &l, e);
 }
 
 static json_t *status_json(const void *result)
 {
 	const struct status_res *res = result;
 	json_t *o = json_result();
-	struct lines l = { res, json_array() };
-	struct err e;
 
 	if (res->none) {
 		json_object_set_new(o, "txn", json_null());
-		json_decref(l.to);
 		return o;
 	}
 	json_object_set_new(o, "txn", json_txn(&res->rec));
 	json_object_set_new(o, "totals", json_totals(&res->totals));
-	if (changes_each(&res->changes, json_line, &l, &e) < 0)
-		json_set_str(o, "error", e.msg);
-	json_object_set_new(o, "changes", l.to);
 	json_set_notes(o, "risks", &res->risks);
 	json_object_set_new(o, "on_disk", json_boolean(res->durable));
 	json_object_set_new(o, "history_bytes", json_integer((json_int_t)res->held));
@@ -268,5 +270,6 @@ const struct verb verb_status = {
 	.result_size = sizeof(struct status_res),
 	.run = op_status,
 	.json = status_json,
+	.list = { "changes", status_each },
 	.free = status_free,
 };

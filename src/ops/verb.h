@@ -83,6 +83,17 @@ enum verb_flags {
 	VERB_LINES = 1 << 3, /* its JSON is an array: one object a line is written */
 };
 
+/*
+ * A list of the JSON result that may be longer than memory should hold: each item is made,
+ * handed to @emit, which takes the reference, and forgotten.
+ */
+typedef int verb_item_fn(void *arg, json_t *item, struct err *e);
+struct verb_list {
+	const char
+		*key; /* comes after all keys of verb.json; NULL: there is no such list */
+	int (*each)(const void *res, verb_item_fn *emit, void *arg, struct err *e);
+};
+
 struct verb {
 	const char *name;
 	const char *summary; /* one line, no full stop */
@@ -97,6 +108,7 @@ struct verb {
 	int (*run)(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 	/* New reference; VERB_JSON. NULL if the result is a stream, which the printer writes. */
 	json_t *(*json)(const void *res);
+	struct verb_list list;
 	/* Adds to a JSON error what the result of a failure says about it; or NULL. */
 	void (*explain)(const void *res, json_t *error);
 	int (*status)(const void *req, const void *res); /* exit status; NULL: always 0 */

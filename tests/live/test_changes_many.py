@@ -72,8 +72,8 @@ def peak(stet, work, *argv):
 
 # KiB; each change would take about half of one. The sanitizers' own accounts grow.
 SLACK = 4096 if os.environ.get("STET_BUILD") == "asan" else 1024
-VERBS = [["status"], ["status", "--all"], ["diff", "--stat"], ["diff", "--name-status"],
-         ["commit"], ["status"], ["undo"], ["redo"]]
+VERBS = [["status"], ["status", "--all"], ["status", "--json"], ["diff", "--stat"],
+         ["diff", "--name-status"], ["diff", "--json"], ["commit"], ["status"], ["undo"], ["redo"]]
 
 
 def test_memory_does_not_grow(stet, home):
