@@ -74,6 +74,14 @@ def make_foreign(where, who):
         os.chmod(f"{where}/{name}", 0o664)
     os.mkdir(f"{where}/own-dir")
     shutil.chown(f"{where}/own-dir", who.uid, EXTRA_GROUP)
+    # Far down, behind much that is the user's own.
+    os.makedirs(f"{where}/much/deep")
+    for i in range(300):
+        with open(f"{where}/much/{i}", "w", encoding="ascii"):
+            os.chown(f"{where}/much/{i}", who.uid, who.gid)
+    shutil.copytree(f"{where}/group-2775", f"{where}/much/deep/shared")
+    for name in ("much", "much/deep", "much/deep/shared", "much/deep/shared/file"):
+        shutil.chown(f"{where}/{name}", who.uid, EXTRA_GROUP if "shared" in name else who.gid)
     os.mkdir(f"{where}/root-0755")
     with open(f"{where}/root-0755/file", "w", encoding="ascii") as f:
         f.write("root's\n")

@@ -280,7 +280,8 @@ def test_ordinary_things_work(stet, work, script):
     "echo x > own-dir/new", "mv own-dir moved", "rm -r own-dir", "rm own-file",
     "mv own-file own-dir/", "ln own-file twin", "cp -a group-2775 copy",
     "! echo x >> root-0755/file", "! touch root-0755/new", "! rm -f root-0755/file",
-    "cat root-0755/file", "touch own-file",
+    "cat root-0755/file", "touch own-file", "echo more >> much/deep/shared/file",
+    "echo x > much/deep/shared/new",
 ])
 def test_foreign_objects_behave_as_outside(stet, filesystem, digest, script):
     """What the host lets the user do with other people's things works, and the reverse."""
