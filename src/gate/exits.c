@@ -58,7 +58,8 @@ int exits_hold(pid_t pid, pid_t *parent)
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct info i = { 0 };
 
-	*parent = fd >= 0 && ioctl(fd, GET_INFO, &i) == 0 ? (pid_t)i.ppid : 0;
+	if (parent)
+		*parent = fd >= 0 && ioctl(fd, GET_INFO, &i) == 0 ? (pid_t)i.ppid : 0;
 	return fd;
 }
 
@@ -70,33 +71,36 @@ void exits_watch(struct exits *x, pid_t pid, int fd)
 
 	if (x->epoll < 0 || x->n == EXITS_MAX || find(x, pid) < x->n)
 		return;
-	if (own < 0)
-		own = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (own < 0 || epoll_ctl(x->epoll, EPOLL_CTL_ADD, own, &e) < 0)
 		return;
 	x->pids[x->n] = pid;
 	x->fds[x->n++] = TAKE_FD(own);
 }
 
-bool exits_next(struct exits *x, pid_t *pid, int *status)
+static bool take(struct exits *x, pid_t pid, struct exit_note *to)
 {
-	struct epoll_event e;
+	struct info i = { .mask = INFO_EXIT };
+	unsigned at = find(x, pid);
+	bool known;
 
-	while (x->epoll >= 0 && epoll_wait(x->epoll, &e, 1, 0) == 1) {
-		struct info i = { .mask = INFO_EXIT };
-		unsigned at = find(x, (pid_t)e.data.u64);
-		bool known;
+	if (at == x->n)
+		return false; /* cannot be: they are kept together */
+	known = ioctl(x->fds[at], GET_INFO, &i) == 0 && i.mask & INFO_EXIT;
+	*to = (struct exit_note){ pid, i.exit_code };
+	close(x->fds[at]);
+	x->fds[at] = x->fds[--x->n];
+	x->pids[at] = x->pids[x->n];
+	return known;
+}
 
-		if (at == x->n)
-			return false; /* cannot be: they are kept together */
-		known = ioctl(x->fds[at], GET_INFO, &i) == 0 && i.mask & INFO_EXIT;
-		*pid = x->pids[at];
-		*status = i.exit_code;
-		close(x->fds[at]);
-		x->fds[at] = x->fds[--x->n];
-		x->pids[at] = x->pids[x->n];
-		if (known)
-			return true;
-	}
-	return false;
+unsigned exits_take(struct exits *x, struct exit_note v[EXITS_AT_ONCE], bool *more)
+{
+	struct epoll_event e[EXITS_AT_ONCE];
+	int n = x->n ? epoll_wait(x->epoll, e, EXITS_AT_ONCE, 0) : 0;
+	unsigned taken = 0;
+
+	for (int i = 0; i < n; i++)
+		taken += take(x, (pid_t)e[i].data.u64, &v[taken]);
+	*more = n == EXITS_AT_ONCE;
+	return taken;
 }

@@ -11,7 +11,7 @@
  * waited for it. So many at one time; beyond that, and on older kernels, the status is not
  * known. Costs nothing while nobody ends: they are in one epoll instance.
  */
-enum { EXITS_MAX = 512 };
+enum { EXITS_MAX = 512, EXITS_AT_ONCE = 16 };
 
 struct exits {
 	int epoll; /* -1: not possible here. Readable when somebody has ended */
@@ -24,15 +24,20 @@ void exits_open(struct exits *x);
 void exits_close(struct exits *x);
 
 /*
- * A process held by a pidfd, and its parent: 0 if the kernel does not tell. -1 if it is gone, or
- * a thread that is not its process' first.
+ * A process held by a pidfd, and its parent unless @parent is NULL: 0 if the kernel does not tell.
+ * -1 if it is gone, or a thread that is not its process' first.
  */
 int exits_hold(pid_t pid, pid_t *parent);
 
-/* To be told once however often it executes something else. Takes @fd, or holds it itself. */
+/* To be told once however often it executes something else. Takes @fd, which may be -1. */
 void exits_watch(struct exits *x, pid_t pid, int fd);
 
-/* One that has ended, with its status as waitpid(2) has it; false if there is none now. */
-bool exits_next(struct exits *x, pid_t *pid, int *status);
+struct exit_note {
+	pid_t pid;
+	int status; /* as waitpid(2) has it */
+};
+
+/* Some that have ended, each told once; *more: there may be others. */
+unsigned exits_take(struct exits *x, struct exit_note v[EXITS_AT_ONCE], bool *more);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "gate/exits.h"
 #include "gate/image.h"
+#include "gate/recall.h"
 #include "gate/say.h"
 #include "gate/wire.h"
 
@@ -46,8 +47,9 @@ struct pending {
 	struct pending *next;
 	pid_t tid, pid; /* who asked; who it is after the commit */
 	pid_t parent;
-	int held, proc; /* its pidfd and its directory in /proc, or -1 */
-	uint64_t id, seq;
+	int held; /* its pidfd, or -1 */
+	struct seccomp_notif req;
+	uint64_t seq;
 	enum state state;
 	bool traced, unverified;
 	bool first; /* the command's own exec: ours */
@@ -84,7 +86,7 @@ struct gate *gate_new(const struct gate_setup *s)
 	struct gate *g = xcalloc(1, sizeof(*g));
 
 	g->s = *s;
-	g->place = (struct image_place){ s->since, s->root, -1 };
+	g->place = (struct image_place){ s->since, s->root, -1, recall_new() };
 	g->exits.epoll = -1;
 	if (s->calls->ended)
 		exits_open(&g->exits);
@@ -103,8 +105,7 @@ static struct pending *find(const struct gate *g, pid_t tid)
 static void forget(struct pending *p)
 {
 	cleanup_close(&p->held);
-	cleanup_close(&p->proc);
-	p->held = p->proc = -1;
+	p->held = -1;
 	image_free(&p->image);
 }
 
@@ -127,6 +128,7 @@ void gate_free(struct gate *g)
 		drop(g, g->all);
 	exits_close(&g->exits);
 	cleanup_close(&g->place.fds);
+	recall_free(g->place.recall);
 	buf_free(&g->unsent);
 	free(g);
 }
@@ -164,12 +166,19 @@ int gate_exits_fd(const struct gate *g)
 
 void gate_exits(struct gate *g)
 {
-	struct wire_head h = { .kind = WIRE_EXIT };
-	int status;
+	struct exit_note v[EXITS_AT_ONCE];
+	bool more = true;
 
-	while (gate_ready(g) && exits_next(&g->exits, &h.pid, &status)) {
-		h.seq = (uint32_t)status;
-		post(g, &h, sizeof(h), false);
+	while (more && gate_ready(g)) {
+		unsigned n = exits_take(&g->exits, v, &more);
+
+		for (unsigned i = 0; i < n; i++) {
+			struct wire_head h = { .kind = WIRE_EXIT,
+					       .pid = v[i].pid,
+					       .seq = (uint32_t)v[i].status };
+
+			post(g, &h, sizeof(h), false);
+		}
 	}
 }
 
@@ -211,6 +220,8 @@ bool gate_killed(const struct gate *g)
 
 static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 {
+	/* Numbers are used again: who had this one has ended before. */
+	gate_exits(g);
 	if (g->s.calls->observe || p->verdict.kind == VERDICT_KILL)
 		send_up(g, WIRE_TELL, p, outcome);
 	log_debug("exec of %s by %d: %s", p->image.exe ? p->image.exe : "?", (int)p->pid,
@@ -232,6 +243,16 @@ static void judge(const struct gate *g, struct pending *p)
 	*v = (struct verdict){ .kind = VERDICT_ALLOW };
 	if (g->s.calls->judge(g->s.calls->ctx, &f, v) != 0)
 		v->kind = VERDICT_DENY;
+}
+
+/* With what is known now. A checkpoint that was due stays so: it is not asked for twice. */
+static void judge_again(const struct gate *g, struct pending *p)
+{
+	const bool due = p->verdict.kind == VERDICT_CHECKPOINT;
+
+	judge(g, p);
+	if (due && p->verdict.kind < VERDICT_CHECKPOINT)
+		p->verdict.kind = VERDICT_CHECKPOINT;
 }
 
 static void explain(const struct gate *g, const struct pending *p)
@@ -261,7 +282,7 @@ static void deny(struct gate *g, struct pending *p)
 		explain(g, p);
 	tell(g, p, EXEC_DENIED);
 	if (!g->killed)
-		unotify_answer(g->s.listener, p->id, -EPERM, false);
+		unotify_answer(g->s.listener, p->req.id, -EPERM, false);
 	/* From a former exec that failed it may still be ours. */
 	if (p->traced && ptrace(PTRACE_INTERRUPT, p->tid, 0, 0) == 0)
 		p->state = LEAVING;
@@ -282,9 +303,12 @@ static void put_down(struct gate *g, struct pending *p)
 
 static void let_run(struct gate *g, struct pending *p)
 {
-	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
+	if (p->held < 0)
+		p->held = exits_hold(p->pid, NULL);
 	ptrace(PTRACE_DETACH, p->pid, 0, 0);
-	tell(g, p, EXEC_RAN); /* while it runs: nobody waits for the telling */
+	/* The rest while it runs: nobody waits for that. */
+	tell(g, p, EXEC_RAN);
+	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
 	drop(g, p);
 }
 
@@ -292,9 +316,9 @@ static void let_run(struct gate *g, struct pending *p)
 
 static void go_plain(struct gate *g, struct pending *p)
 {
-	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
 	tell(g, p, EXEC_UNVERIFIED);
-	unotify_answer(g->s.listener, p->id, 0, true);
+	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
+	unotify_answer(g->s.listener, p->req.id, 0, true);
 	drop(g, p);
 }
 
@@ -306,8 +330,17 @@ static void go_unverified(struct gate *g, struct pending *p)
 
 	p->unverified = true;
 	p->traced = false;
+	if (p->image.recalled) {
+		int r = image_again(&g->place, &p->req, &p->image);
+
+		if (r < 0) {
+			unotify_answer(g->s.listener, p->req.id, r, false);
+			drop(g, p);
+			return;
+		}
+	}
 	p->image.flags |= EXE_TRACED;
-	judge(g, p);
+	judge_again(g, p);
 	if (p->verdict.kind == VERDICT_ASK && consent)
 		p->verdict.kind = VERDICT_ALLOW;
 	if (p->verdict.kind >= VERDICT_DENY ||
@@ -372,7 +405,7 @@ static void go_on(struct gate *g, struct pending *p)
 {
 	if (is_certain(p)) {
 		p->state = CERTAIN;
-		unotify_answer(g->s.listener, p->id, 0, true);
+		unotify_answer(g->s.listener, p->req.id, 0, true);
 		return;
 	}
 	if (!has_turn(g, p)) {
@@ -395,7 +428,7 @@ static void go_on(struct gate *g, struct pending *p)
 			.rule = "exec.unverifiable",
 			.why = "the kernel does not let stet look at the program",
 		};
-		if (unotify_valid(g->s.listener, p->id))
+		if (unotify_valid(g->s.listener, p->req.id))
 			deny(g, p);
 		else
 			drop(g, p); /* it has died */
@@ -406,7 +439,7 @@ static void go_on(struct gate *g, struct pending *p)
 	p->look_ms = LOOK_MS;
 	p->look_at = now_ms() + LOOK_MS;
 	/* If it died meanwhile the number may be another's, who is to be let go again. */
-	if (unotify_answer(g->s.listener, p->id, 0, true) < 0) {
+	if (unotify_answer(g->s.listener, p->req.id, 0, true) < 0) {
 		ptrace(PTRACE_INTERRUPT, p->tid, 0, 0);
 		p->state = LEAVING;
 	}
@@ -416,8 +449,6 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 {
 	struct pending *p;
 
-	/* Numbers are used again: who had this one has ended before. */
-	gate_exits(g);
 	p = find(g, (pid_t)req->pid);
 	if (p) {
 		/* A former exec of the same task: over, or this one could not be here. */
@@ -433,12 +464,11 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 	p->first = !g->command;
 	if (p->first)
 		g->command = p->pid;
-	p->proc = image_dir(p->pid);
 	p->held = exits_hold(p->pid, &p->parent);
 	if (!p->parent)
 		p->parent = image_parent(p->pid);
 	p->call = p->pid != g->command && p->parent == g->command;
-	p->id = req->id;
+	p->req = *req;
 	p->verdict = (struct verdict){ .kind = VERDICT_ALLOW };
 	p->unverified = false;
 	p->state = HELD_ASKED;
@@ -451,33 +481,38 @@ void gate_begun(struct gate *g, bool ran)
 
 	if (!p || p->state != CERTAIN)
 		return;
+	tell(g, p, ran ? EXEC_RAN : EXEC_FAILED);
 	if (ran)
 		exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
-	tell(g, p, ran ? EXEC_RAN : EXEC_FAILED);
 	drop(g, p);
 }
 
 void gate_request(struct gate *g)
 {
-	const struct seccomp_notif *req = g->s.listener->req;
-	struct pending *p = take_up(g, req);
+	struct pending *p = take_up(g, g->s.listener->req);
 	int r;
 
 	/* Not before: until then the /proc that we see may be the host's. */
 	if (g->place.fds < 0)
 		g->place.fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	r = image_asked(&g->place, req, p->proc, &p->image);
+	r = image_asked(&g->place, &p->req, &p->image);
+	/* What the kernel alone can find is judged when it has. */
+	if (r == 0 && p->image.exe)
+		judge(g, p);
+	/* Nobody is refused or asked about because of a guess. */
+	if (p->image.recalled && p->verdict.kind >= VERDICT_ASK) {
+		r = image_again(&g->place, &p->req, &p->image);
+		if (r == 0 && p->image.exe)
+			judge(g, p);
+	}
 	if (r < 0) {
-		unotify_answer(g->s.listener, p->id, r, false);
+		unotify_answer(g->s.listener, p->req.id, r, false);
 		if (p->traced && ptrace(PTRACE_INTERRUPT, p->tid, 0, 0) == 0)
 			p->state = LEAVING;
 		else
 			drop(g, p);
 		return;
 	}
-	/* What the kernel alone can find is judged when it has. */
-	if (p->image.exe)
-		judge(g, p);
 	if (p->verdict.kind >= VERDICT_DENY ||
 	    (p->verdict.kind == VERDICT_ASK && !g->s.calls->ask))
 		deny(g, p);
@@ -529,7 +564,7 @@ static void verify(struct gate *g, struct pending *p)
 	bool same, foreign;
 	uint64_t sp = stack_of(p->pid, &foreign);
 
-	if (image_committed(&g->place, p->proc, p->pid, sp, &p->image, &now) < 0) {
+	if (image_committed(&g->place, p->pid, sp, &p->image, &now) < 0) {
 		image_free(&now);
 		p->verdict = (struct verdict){ .kind = VERDICT_DENY,
 					       .rule = "exec.unverifiable",
@@ -543,7 +578,7 @@ static void verify(struct gate *g, struct pending *p)
 	image_free(&p->image);
 	p->image = now;
 	if (!same)
-		judge(g, p);
+		judge_again(g, p);
 	else if (p->verdict.kind == VERDICT_ASK)
 		p->verdict.kind = VERDICT_ALLOW; /* a person has said yes to just this */
 	settle(g, p);
@@ -553,8 +588,11 @@ static void verify(struct gate *g, struct pending *p)
 static struct pending *committed(struct gate *g, pid_t pid)
 {
 	unsigned long former = 0;
-	struct pending *p, *leader;
+	struct pending *p = g->all, *leader;
 
+	/* The only one that we trace. */
+	if (p && !p->next && p->tid == pid)
+		return p;
 	if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &former) < 0)
 		return NULL;
 	p = find(g, (pid_t)former);
@@ -566,9 +604,7 @@ static struct pending *committed(struct gate *g, pid_t pid)
 		return p;
 	/* What we hold is the thread's own, whose number is no more. */
 	cleanup_close(&p->held);
-	cleanup_close(&p->proc);
 	p->held = -1;
-	p->proc = image_dir(pid);
 	p->tid = p->pid = pid;
 	return p;
 }
@@ -676,7 +712,7 @@ void gate_tick(struct gate *g)
 	for (struct pending *p = g->all, *next; p; p = next) {
 		next = p->next;
 		if (p->state == HELD_TURN) {
-			if (unotify_valid(g->s.listener, p->id))
+			if (unotify_valid(g->s.listener, p->req.id))
 				go_on(g, p);
 			else
 				drop(g, p); /* died when the other one's exec was done */

@@ -17,6 +17,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "gate/recall.h"
+#include "sys/peek.h"
 
 void image_free(struct image *i)
 {
@@ -24,6 +26,22 @@ void image_free(struct image *i)
 	free(i->cwd);
 	free(i->args);
 	*i = (struct image){ 0 };
+}
+
+/*
+ * The name of something of @pid in /proc. Who is held or stopped by us keeps its number; if it is
+ * killed nevertheless, what we then see of another comes to nothing: the answer is refused.
+ */
+struct proc_name {
+	char s[64];
+};
+
+static struct proc_name in_proc(pid_t pid, const char *what)
+{
+	struct proc_name n;
+
+	snprintf(n.s, sizeof(n.s), "/proc/%d/%s", (int)pid, what);
+	return n;
 }
 
 /* The three arguments of execve and the five of execveat, as one. */
@@ -100,14 +118,14 @@ static bool is_absent(int base, const char *path, uint64_t resolve)
 }
 
 /* As seen with the caller's rights. */
-static bool surely_absent(const struct image_place *place, int proc, int base,
+static bool surely_absent(const struct image_place *place, pid_t pid, int base,
 			  const char *path, uint64_t resolve)
 {
 	struct stat st;
 	bool absent;
 
 	if (place->root) /* another user inside sees less than we do: the kernel will tell */
-		return fstat(proc, &st) == 0 && st.st_uid == 0 &&
+		return stat(in_proc(pid, "").s, &st) == 0 && st.st_uid == 0 &&
 		       is_absent(base, path, resolve);
 	set_override(false);
 	absent = is_absent(base, path, resolve);
@@ -128,16 +146,29 @@ static const char *own_proc(const char *path)
 	return NULL;
 }
 
-static int open_fd(int proc, int fd, int flags)
+static int open_of(pid_t pid, const char *what, int flags)
+{
+	return open(in_proc(pid, what).s, O_PATH | O_CLOEXEC | flags);
+}
+
+static int open_fd(pid_t pid, int fd, int flags)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
-	return openat(proc, name, O_PATH | O_CLOEXEC | flags);
+	return open_of(pid, name, flags);
+}
+
+/* @rest of a path of any length. */
+static int open_own(pid_t pid, const char *rest, int flags)
+{
+	AUTO_CLOSE int dir = open_of(pid, "", O_DIRECTORY);
+
+	return dir < 0 ? -1 : openat(dir, rest, O_PATH | O_CLOEXEC | flags);
 }
 
 /* The program as an O_PATH descriptor; -EAGAIN if only the kernel can say. */
-static int open_program(const struct image_place *place, int proc, const struct call *c,
+static int open_program(const struct image_place *place, pid_t pid, const struct call *c,
 			const char *path)
 {
 	uint64_t link = c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0, resolve;
@@ -148,20 +179,20 @@ static int open_program(const struct image_place *place, int proc, const struct 
 	if (!*path) {
 		if (!(c->flags & AT_EMPTY_PATH))
 			return -ENOENT;
-		fd = open_fd(proc, c->dirfd, 0);
+		fd = open_fd(pid, c->dirfd, 0);
 		return fd < 0 ? -EAGAIN : fd;
 	}
 	if (own) {
-		fd = openat(proc, own, O_PATH | O_CLOEXEC | (int)link);
+		fd = open_own(pid, own, (int)link);
 		return fd < 0 ? -EAGAIN : fd;
 	}
 	resolve = *path == '/' ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
 	if (*path == '/')
-		base = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		base = open_of(pid, "root", O_DIRECTORY);
 	else if (c->dirfd == AT_FDCWD)
-		base = openat(proc, "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		base = open_of(pid, "cwd", O_DIRECTORY);
 	else
-		base = open_fd(proc, c->dirfd, O_DIRECTORY);
+		base = open_fd(pid, c->dirfd, O_DIRECTORY);
 	if (base < 0)
 		return -EAGAIN;
 	fd = open_scoped(base, path, link, resolve);
@@ -169,7 +200,7 @@ static int open_program(const struct image_place *place, int proc, const struct 
 		fd = openat(base, path, O_PATH | O_CLOEXEC | (int)link);
 		return fd < 0 ? -EAGAIN : fd;
 	}
-	if (fd == -ENOENT && surely_absent(place, proc, base, path, resolve))
+	if (fd == -ENOENT && surely_absent(place, pid, base, path, resolve))
 		return -ENOENT;
 	return fd < 0 ? -EAGAIN : fd;
 }
@@ -227,49 +258,66 @@ static void look_at(const struct image_place *place, int fd, struct image *i)
 		look_at_file(place, fd, i);
 }
 
-int image_dir(pid_t pid)
+/* An absolute path, asked for in the plain way. */
+static bool may_recall(const struct call *c, const char *path)
 {
-	char name[32];
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/%d", (int)pid);
-	fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return *path == '/' && !c->flags && !own_proc(path);
 }
 
-int image_asked(const struct image_place *place, const struct seccomp_notif *req,
-		int proc, struct image *out)
+/* Where it leads. Returns 0 or the -errno with which the call is certain to fail. */
+static int resolve(const struct image_place *place, pid_t pid, const struct call *c,
+		   const char *path, struct image *out)
 {
-	pid_t pid = (pid_t)req->pid;
-	AUTO_CLOSE int fd = -1;
-	char path[PATH_MAX];
-	struct call c;
-	ssize_t n;
+	AUTO_CLOSE int fd = open_program(place, pid, c, path);
 
-	*out = (struct image){ 0 };
-	if (proc < 0)
-		return -ESRCH;
-	decode(&req->data, &c);
-	n = peek_string(pid, c.path, path, sizeof(path));
-	if (n < 0)
-		return n == -ENAMETOOLONG || n == -EFAULT ? (int)n : -EPERM;
-	fd = open_program(place, proc, &c, path);
 	if (fd < 0 && fd != -EAGAIN)
 		return fd;
-	out->args = peek_args(pid, c.argv, &out->args_len, &out->argc);
-	if (!out->args)
-		return errno == EFAULT || errno == E2BIG ? -errno : -EPERM;
-	out->cwd = read_link(proc, "cwd");
 	if (fd < 0)
 		unknown(out);
 	else
 		look_at(place, fd, out);
+	if (out->exe && may_recall(c, path))
+		recall_put(place->recall, path, out);
 	return 0;
 }
 
-static int read_args(int proc, struct image *out)
+int image_asked(const struct image_place *place, const struct seccomp_notif *req,
+		struct image *out)
 {
-	AUTO_CLOSE int fd = openat(proc, "cmdline", O_RDONLY | O_CLOEXEC);
+	pid_t pid = (pid_t)req->pid;
+	struct peek_exec seen;
+	struct call c;
+	ssize_t n;
+	int r;
+
+	*out = (struct image){ 0 };
+	decode(&req->data, &c);
+	n = peek_exec(pid, c.path, c.argv, &seen);
+	if (n < 0)
+		return n == -ENAMETOOLONG || n == -EFAULT ? (int)n : -EPERM;
+	if (!may_recall(&c, seen.path) || !recall_get(place->recall, seen.path, out)) {
+		r = resolve(place, pid, &c, seen.path, out);
+		if (r < 0)
+			return r;
+	}
+	out->args = peek_args(pid, c.argv, &seen, &out->args_len, &out->argc);
+	if (!out->args)
+		return errno == EFAULT || errno == E2BIG ? -errno : -EPERM;
+	out->cwd = read_link(AT_FDCWD, in_proc(pid, "cwd").s);
+	return 0;
+}
+
+int image_again(const struct image_place *place, const struct seccomp_notif *req,
+		struct image *i)
+{
+	recall_drop(place->recall, i->recalled);
+	image_free(i);
+	return image_asked(place, req, i);
+}
+
+static int read_args(pid_t pid, struct image *out)
+{
+	AUTO_CLOSE int fd = open(in_proc(pid, "cmdline").s, O_RDONLY | O_CLOEXEC);
 	AUTO_BUF struct buf b = BUF_INIT;
 	char some[8192];
 	ssize_t n;
@@ -293,12 +341,13 @@ static int read_args(int proc, struct image *out)
 
 /*
  * The same from where the kernel has put it for the new program: a count, that many pointers,
- * a null, the environment's pointers; the arguments' bytes end where the environment's begin.
- * False: not as simple as that, ask /proc.
+ * a null, the environment's pointers; after them, at a distance of up to 8 KiB that is left to
+ * chance, the arguments' bytes, which end where the environment's begin. False: not as simple
+ * as that, ask /proc.
  */
 static bool read_stack(pid_t pid, uint64_t sp, struct image *out)
 {
-	uint64_t v[512], start, end;
+	uint64_t v[1536], start, end;
 	const char *bytes = (const char *)v;
 	ssize_t got = peek_bytes(pid, sp, v, sizeof(v));
 	size_t n = got < 0 ? 0 : (size_t)got, len, i;
@@ -330,14 +379,14 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 }
 
 /* The file that was asked for, under its name and unchanged: then we know the rest of it. */
-static bool is_as_asked(int proc, const struct image *asked, struct image *out)
+static bool is_as_asked(pid_t pid, const struct image *asked, struct image *out)
 {
-	AUTO_FREE char *exe = asked->exe ? read_link(proc, "exe") : NULL;
+	const struct proc_name name = in_proc(pid, "exe");
+	AUTO_FREE char *exe = asked->exe ? read_link(AT_FDCWD, name.s) : NULL;
 
-	if (!exe || strcmp(exe, asked->exe) != 0 ||
-	    fstatat(proc, "exe", &out->st, 0) < 0 || out->st.st_dev != asked->st.st_dev ||
-	    out->st.st_ino != asked->st.st_ino || !out->st.st_nlink ||
-	    !same_time(&out->st.st_ctim, &asked->st.st_ctim))
+	if (!exe || strcmp(exe, asked->exe) != 0 || stat(name.s, &out->st) < 0 ||
+	    out->st.st_dev != asked->st.st_dev || out->st.st_ino != asked->st.st_ino ||
+	    !out->st.st_nlink || !same_time(&out->st.st_ctim, &asked->st.st_ctim))
 		return false;
 	out->exe = TAKE_PTR(exe);
 	out->flags = asked->flags;
@@ -345,22 +394,21 @@ static bool is_as_asked(int proc, const struct image *asked, struct image *out)
 	return true;
 }
 
-int image_committed(const struct image_place *place, int proc, pid_t pid, uint64_t sp,
+int image_committed(const struct image_place *place, pid_t pid, uint64_t sp,
 		    const struct image *asked, struct image *out)
 {
 	AUTO_CLOSE int fd = -1;
 	int r;
 
 	*out = (struct image){ 0 };
-	if (proc < 0)
-		return -ESRCH;
-	r = sp && read_stack(pid, sp, out) ? 0 : read_args(proc, out);
+	r = sp && read_stack(pid, sp, out) ? 0 : read_args(pid, out);
 	if (r < 0)
 		return r;
-	out->cwd = read_link(proc, "cwd");
-	if (is_as_asked(proc, asked, out))
+	out->cwd = read_link(AT_FDCWD, in_proc(pid, "cwd").s);
+	if (is_as_asked(pid, asked, out))
 		return 0;
-	fd = openat(proc, "exe", O_PATH | O_CLOEXEC);
+	recall_drop(place->recall, asked->recalled);
+	fd = open_of(pid, "exe", 0);
 	if (fd < 0)
 		return -errno;
 	look_at(place, fd, out);
@@ -417,12 +465,9 @@ void image_facts(const struct image *i, struct exec_facts *f, const char ***argv
 
 static bool read_proc(pid_t pid, const char *file, char *text, size_t size)
 {
-	char name[64];
-	AUTO_CLOSE int fd = -1;
+	AUTO_CLOSE int fd = open(in_proc(pid, file).s, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
-	snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, file);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, size - 1);
 	text[n < 0 ? 0 : n] = '\0';
 	return n > 0;

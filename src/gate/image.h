@@ -17,32 +17,37 @@ struct image {
 	struct stat st;	      /* of exe, if that is known */
 	char *args;	      /* NUL after each */
 	size_t args_len, argc;
+	unsigned
+		recalled; /* exe and what belongs to it are a guess: see recall.h. 0: a look */
 };
 
+struct recall;
 struct image_place {
 	struct timespec since;
 	bool root;
 	int fds; /* our own directory of descriptors in /proc */
+	struct recall *recall;
 };
 
 void image_free(struct image *i);
 
-/* The directory of a process in /proc, for the two below. A descriptor or -errno. */
-int image_dir(pid_t pid);
-
 /*
- * What the caller of a held execve or execveat, with directory @proc, asks for. Returns 0,
+ * What the caller of a held execve or execveat asks for. Returns 0,
  * or the -errno with which the call is certain to fail. What could not be resolved as the
  * kernel will do it has exe NULL and EXE_UNKNOWN.
  */
-int image_asked(const struct image_place *p, const struct seccomp_notif *req, int proc,
+int image_asked(const struct image_place *p, const struct seccomp_notif *req,
 		struct image *out);
+
+/* The same once more, when a guess is not enough; @i as image_asked() made it. */
+int image_again(const struct image_place *p, const struct seccomp_notif *req,
+		struct image *i);
 
 /*
  * What has become of it, stopped at the end of its exec with its stack at @sp (0: not known); it
  * had asked for @asked. 0 or -errno.
  */
-int image_committed(const struct image_place *p, int proc, pid_t pid, uint64_t sp,
+int image_committed(const struct image_place *p, pid_t pid, uint64_t sp,
 		    const struct image *asked, struct image *out);
 
 /* Is its file, as we see it by that name, a program that this kernel executes as it is? */

@@ -502,34 +502,56 @@ static void send_rest(struct gate *g)
 		gate_flush(g);
 }
 
-/* Reaps whatever has died. The command's own death is the end of the sandbox. */
+/* The command's own death is the end of the sandbox. */
+_Noreturn static void end_with_command(struct init *in, int status)
+{
+	struct ctl_msg m = { .type = CTL_EXITED,
+			     .value = status,
+			     .extra = in->notify.renames };
+
+	/* What it has said before it died comes first. */
+	if (in->hand >= 0)
+		hear_command(in);
+	if (in->notify.gate) {
+		gate_exits(in->notify.gate);
+		send_rest(in->notify.gate);
+	}
+	ctl_send(FD_CTL, &m, -1, 0);
+	end_with_all(0);
+}
+
+/* Takes note of one process that has died or stopped; false if there is none. */
+static bool reap_one(struct init *in)
+{
+	int status;
+	pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL);
+
+	if (pid <= 0)
+		return false;
+	if (in->notify.gate && gate_waited(in->notify.gate, pid, status))
+		return true;
+	if (control_reaped(&in->control, pid, status) || pid != in->child)
+		return true;
+	if (!WIFSTOPPED(status))
+		end_with_command(in, status);
+	ctl_send_value(FD_CTL, CTL_STOPPED, WSTOPSIG(status), 0);
+	return true;
+}
+
 static void reap(struct init *in)
 {
-	struct ctl_msg m = { .type = CTL_EXITED };
-	int status;
-	pid_t pid;
+	while (reap_one(in))
+		;
+}
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL)) > 0) {
-		if (in->notify.gate && gate_waited(in->notify.gate, pid, status))
-			continue;
-		if (control_reaped(&in->control, pid, status) || pid != in->child)
-			continue;
-		if (WIFSTOPPED(status)) {
-			ctl_send_value(FD_CTL, CTL_STOPPED, WSTOPSIG(status), 0);
-			continue;
-		}
-		/* What it has said before it died comes first. */
-		if (in->hand >= 0)
-			hear_command(in);
-		if (in->notify.gate) {
-			gate_exits(in->notify.gate);
-			send_rest(in->notify.gate);
-		}
-		m.value = status;
-		m.extra = in->notify.renames;
-		ctl_send(FD_CTL, &m, -1, 0);
-		end_with_all(0);
-	}
+/* First who may be waiting for us, then the signal, then who came before that. */
+static void on_signal(struct init *in, int sigfd)
+{
+	struct signalfd_siginfo si;
+
+	reap_one(in);
+	if (read(sigfd, &si, sizeof(si)) > 0)
+		reap(in);
 }
 
 /* A verdict ends it all, as soon as it is known outside. */
@@ -575,7 +597,6 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 		[POLL_EXITS] = { .fd = -1, .events = POLLIN },
 	};
 	struct gate *g = in->notify.gate;
-	struct signalfd_siginfo si;
 	bool ready;
 
 	in->control.child = in->child;
@@ -595,8 +616,8 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 				_exit(1);
 			continue;
 		}
-		if (p[POLL_SIGNAL].revents && read(sigfd, &si, sizeof(si)) > 0)
-			reap(in);
+		if (p[POLL_SIGNAL].revents)
+			on_signal(in, sigfd);
 		/* It has ended before the command could ask for anything. */
 		if (p[POLL_HAND].revents && in->hand >= 0)
 			hear_command(in);

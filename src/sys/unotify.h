@@ -37,23 +37,4 @@ bool unotify_valid(const struct unotify *u, uint64_t id);
  */
 int unotify_answer(const struct unotify *u, uint64_t id, int error, bool go_on);
 
-/* At most @len bytes of another's memory, fewer where it ends: how many, or -errno. */
-ssize_t peek_bytes(pid_t pid, uint64_t addr, void *out, size_t len);
-
-/*
- * A string at @addr in the memory of @pid, with its NUL, into @out of @max bytes. Returns its
- * length, -ENAMETOOLONG if it does not fit, -EFAULT if it is not there, another -errno.
- */
-ssize_t peek_string(pid_t pid, uint64_t addr, char *out, size_t max);
-
-/*
- * The argument vector at @addr in the memory of @pid as the kernel would copy it: each
- * string with its NUL, one after the other. *len gets their length, *count their number.
- * The result is to be freed. NULL with errno: E2BIG beyond what any exec may have.
- */
-char *peek_args(pid_t pid, uint64_t addr, size_t *len, size_t *count);
-
-/* No exec has more than that, arguments and environment together. */
-enum { PEEK_ARGS_MAX = 6 << 20, PEEK_ARG_MAX = 32 * 4096 };
-
 #endif

@@ -360,6 +360,15 @@ def test_every_call(stet, work):
     assert stet("log", "t2", "--json", cwd=work).ok().out == ""
 
 
+def test_every_call_of_a_script(stet, work):
+    """The kernel makes an interpreter of it, which is judged anew; the checkpoint stays due."""
+    (work / "s").write_text("#!/bin/sh\necho $1 > f$1\n")
+    (work / "s").chmod(0o755)
+    stet("run", "-q", "--", "bash", "-c", "sleep 0.5; echo 0 > f0; ./s 1; true", cwd=work).ok()
+    points = [json.loads(x) for x in stet("log", "--json", cwd=work).ok().out.splitlines()]
+    assert [p["cause"] for p in points] == ["call"] and points[0]["command"].endswith("./s 1")
+
+
 @pytest.mark.parametrize("kind", [model.Ended, model.Live])
 def test_model(stet, home, tree, kind):
     """A short one; `make model` has the thousands."""

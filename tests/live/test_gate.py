@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every exec is judged, however it is done, and what runs is what was judged."""
+import errno
 import json
 import os
 import re
@@ -133,6 +134,56 @@ def test_copies_are_recognised(judged, work):
     r = judged(script(work, text), cwd=work)
     assert "one" not in r.out
     assert r.err.count("stet: denied by test.copy: a test of copies\n") == 2, repr(r)
+
+
+def test_a_name_that_leads_elsewhere(judged, work):
+    """What a path led to is remembered, which must neither open nor close anything."""
+    text = """
+echo one > f; n=$PWD/name
+leads_to() { ln -sfn /usr/bin/$1 $n; }
+leads_to cat; $n f; $n f
+leads_to tac; $n f; echo $?; $n f; echo $?
+leads_to cat; $n f
+"""
+    r = judged(script(work, text), cwd=work)
+    # Killed as what it has become; refused as what it is known to be; and free again at once.
+    assert r.out == f"one\none\n{128 + signal.SIGKILL}\n126\none\n", repr(r)
+    assert r.err.count("stet: denied by test.copy: a test of copies\n") == 2, repr(r)
+
+
+TRACED = """
+import ctypes, os
+name = os.getcwd() + "/name"
+libc = ctypes.CDLL(None)
+def leads_to(what):
+    if os.path.lexists(name):
+        os.unlink(name)
+    os.symlink(what, name)
+def run(traced):
+    pid = os.fork()
+    if pid == 0:
+        if traced:
+            libc.ptrace(0, 0, 0, 0)
+        try:
+            os.execv(name, ["name", "f"])
+        except OSError as e:
+            os._exit(e.errno)
+    while not os.WIFEXITED(status := os.waitpid(pid, 0)[1]):
+        libc.ptrace(7, pid, 0, 0)
+    return os.WEXITSTATUS(status)
+leads_to("/usr/bin/cat")
+print(run(False), run(False), run(True))
+leads_to("/usr/bin/tac")
+print(run(True), flush=True)
+"""
+
+
+def test_no_second_look_at_what_is_remembered(judged, work):
+    """Whoever has a debugger is looked at once: that has to be a look."""
+    (work / "f").write_text("one\n")
+    (work / "x.py").write_text(TRACED)
+    r = judged("/usr/bin/python3", "x.py", cwd=work)
+    assert r.out == f"one\none\none\n0 0 0\n{errno.EPERM}\n", repr(r)
 
 
 def test_the_command_itself(judged, work):

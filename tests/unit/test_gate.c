@@ -19,7 +19,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "gate/image.h"
+#include "gate/recall.h"
 #include "gate/wire.h"
+#include "sys/peek.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -70,7 +72,7 @@ static void many_in_a_row(void **state)
 			      "abcdefghijklmnopqrstuvwxyzabcd") +
 		     1;
 	}
-	text = peek_args(getpid(), at(v), &len, &n);
+	text = peek_args(getpid(), at(v), NULL, &len, &n);
 	assert_non_null(text);
 	assert_int_equal(n, MANY);
 	assert_int_equal(len, p - block);
@@ -85,13 +87,13 @@ static void many_in_a_row(void **state)
 	v[MANY - 1] = memcpy(end - 5, "last", 5);
 	for (size_t i = 0; i < MANY; i++)
 		total += strlen(strcpy(want + total, v[i])) + 1;
-	text = peek_args(getpid(), at(v), &len, &n);
+	text = peek_args(getpid(), at(v), NULL, &len, &n);
 	assert_non_null(text);
 	assert_int_equal(len, total);
 	assert_memory_equal(text, want, len);
 	free(text);
 	memcpy(end - 5, "lasts", 5);
-	assert_null(peek_args(getpid(), at(v), &len, &n));
+	assert_null(peek_args(getpid(), at(v), NULL, &len, &n));
 	assert_int_equal(errno, EFAULT);
 	free(v);
 	free(block);
@@ -107,55 +109,104 @@ static void arguments(void **state)
 	size_t len, n;
 
 	(void)state;
-	text = peek_args(getpid(), at(few), &len, &n);
+	text = peek_args(getpid(), at(few), NULL, &len, &n);
 	assert_int_equal(n, 3);
 	assert_int_equal(len, 8);
 	assert_memory_equal(text, "a\0\0long", 8);
 	free(text);
-	text = peek_args(getpid(), 0, &len, &n); /* the kernel makes one of none */
+	text = peek_args(getpid(), 0, NULL, &len, &n); /* the kernel makes one of none */
 	assert_int_equal(n, 1);
 	assert_int_equal(len, 1);
 	free(text);
 	for (size_t i = 0; i < MANY; i++)
 		many[i] = "xy";
-	text = peek_args(getpid(), at(many), &len, &n);
+	text = peek_args(getpid(), at(many), NULL, &len, &n);
 	assert_int_equal(n, MANY);
 	assert_int_equal(len, MANY * 3);
 	free(text);
 	memset(big, 'b', PEEK_ARG_MAX + 1);
 	big[PEEK_ARG_MAX - 1] = '\0';
 	few[1] = big;
-	text = peek_args(getpid(), at(few), &len, &n);
+	text = peek_args(getpid(), at(few), NULL, &len, &n);
 	assert_int_equal(len, 2 + PEEK_ARG_MAX + 5);
 	free(text);
 	big[PEEK_ARG_MAX - 1] = 'b';
 	big[PEEK_ARG_MAX] = '\0';
-	assert_null(peek_args(getpid(), at(few), &len, &n));
+	assert_null(peek_args(getpid(), at(few), NULL, &len, &n));
 	assert_int_equal(errno, E2BIG);
 	big[100000] = '\0';
 	for (size_t i = 0; i < MANY; i++)
 		many[i] = big;
-	assert_null(peek_args(getpid(), at(many), &len, &n));
+	assert_null(peek_args(getpid(), at(many), NULL, &len, &n));
 	assert_int_equal(errno, E2BIG);
 	few[1] = (const char *)8;
-	assert_null(peek_args(getpid(), at(few), &len, &n));
+	assert_null(peek_args(getpid(), at(few), NULL, &len, &n));
 	assert_int_equal(errno, EFAULT);
 	/* A vector that runs into nothing. */
 	memcpy(end - 8, &many[0], 8);
-	assert_null(peek_args(getpid(), at(end - 8), &len, &n));
+	assert_null(peek_args(getpid(), at(end - 8), NULL, &len, &n));
 	assert_int_equal(errno, EFAULT);
 	free(many);
 	free(big);
 }
 
-static int asked(const char *path, int dir, unsigned flags, struct image *i)
+/* Path and arguments in one look, or in as many as it takes. */
+static void first_look(void **state)
+{
+	char *page = edge() - 4096, *second = edge() - 4096;
+	const char **v = (const char **)page;
+	struct peek_exec seen;
+	char *text;
+	size_t len, n;
+
+	(void)state;
+	strcpy(page + 64, "/bin/prog");
+	strcpy(page + 80, "a");
+	v[0] = page + 64;
+	v[1] = page + 80;
+	v[2] = NULL;
+	assert_int_equal(peek_exec(getpid(), at(page + 64), at(v), &seen), 9);
+	assert_string_equal(seen.path, "/bin/prog");
+	/* No look any more: what is there now does not matter. */
+	page[80] = 'b';
+	text = peek_args(getpid(), at(v), &seen, &len, &n);
+	assert_int_equal(n, 2);
+	assert_memory_equal(text, "/bin/prog\0a", 12);
+	free(text);
+	/* One of them elsewhere, or before the path: all are read. */
+	v[1] = strcpy(second, "elsewhere");
+	assert_int_equal(peek_exec(getpid(), at(page + 64), at(v), &seen), 9);
+	text = peek_args(getpid(), at(v), &seen, &len, &n);
+	assert_int_equal(len, 20);
+	assert_memory_equal(text, "/bin/prog\0elsewhere", 20);
+	free(text);
+	/* A vector without an end, a path without one, one that is not there. */
+	for (size_t i = 0; i < 4096 / sizeof(*v); i++)
+		v[i] = page;
+	assert_int_equal(peek_exec(getpid(), at(second), at(v), &seen), 9);
+	assert_null(peek_args(getpid(), at(v), &seen, &len, &n));
+	assert_int_equal(errno, EFAULT);
+	memset(second, 'x', 4096);
+	assert_int_equal(peek_exec(getpid(), at(second + 8), at(v), &seen), -EFAULT);
+	assert_int_equal(peek_exec(getpid(), at(second), at(v), &seen), -ENAMETOOLONG);
+	assert_int_equal(peek_exec(getpid(), 8, at(v), &seen), -EFAULT);
+	second[4095] = '\0';
+	assert_int_equal(peek_exec(getpid(), at(second + 4000), 0, &seen), 95);
+	text = peek_args(getpid(), 0, &seen, &len, &n);
+	assert_int_equal(n, 1);
+	free(text);
+}
+
+static struct recall *recall;
+
+static int ask(const char *path, int dir, unsigned flags, bool again, struct image *i)
 {
 	static const char *argv[] = { "name", "one", NULL };
-	AUTO_CLOSE int proc = image_dir(getpid());
-	AUTO_CLOSE int fds = openat(proc, "fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	const struct image_place place = { .since = { INT64_MAX, 0 },
 					   .root = geteuid() == 0,
-					   .fds = fds };
+					   .fds = fds,
+					   .recall = recall };
 	struct seccomp_notif req = { .pid = (uint32_t)getpid() };
 
 	req.data.nr = SYS_execveat;
@@ -163,7 +214,56 @@ static int asked(const char *path, int dir, unsigned flags, struct image *i)
 	req.data.args[1] = at(path);
 	req.data.args[2] = at(argv);
 	req.data.args[4] = flags;
-	return image_asked(&place, &req, proc, i);
+	return again ? image_again(&place, &req, i) : image_asked(&place, &req, i);
+}
+
+static int asked(const char *path, int dir, unsigned flags, struct image *i)
+{
+	return ask(path, dir, flags, false, i);
+}
+
+static int new_recall(void **state)
+{
+	(void)state;
+	recall = recall_new();
+	return 0;
+}
+
+static int no_recall(void **state)
+{
+	(void)state;
+	recall_free(recall);
+	return 0;
+}
+
+/* Absolute paths are looked up once, until somebody wants to know better. */
+static void recalled(void **state)
+{
+	char dir[] = "/tmp/stet-gate-XXXXXX", link[64];
+	struct image i, j;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(symlink("/usr/bin/env", link), 0);
+	assert_int_equal(asked(link, AT_FDCWD, 0, &i), 0);
+	assert_int_equal(i.recalled, 0);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink("/usr/bin/id", link), 0);
+	assert_int_equal(asked(link, AT_FDCWD, 0, &j), 0);
+	assert_int_not_equal(j.recalled, 0);
+	assert_true(image_same(&i, &j));
+	image_free(&i);
+	assert_int_equal(ask(link, AT_FDCWD, 0, true, &j), 0);
+	assert_int_equal(j.recalled, 0);
+	assert_string_equal(j.exe, "/usr/bin/id");
+	image_free(&j);
+	/* Not with a flag, which may mean something else. */
+	assert_int_equal(asked(link, AT_FDCWD, AT_SYMLINK_NOFOLLOW, &i), 0);
+	assert_int_equal(i.recalled, 0);
+	image_free(&i);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 static void programs(void **state)
@@ -303,9 +403,14 @@ static void long_packets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings),	 cmocka_unit_test(arguments),
-		cmocka_unit_test(many_in_a_row), cmocka_unit_test(programs),
-		cmocka_unit_test(loaders),	 cmocka_unit_test(packets),
+		cmocka_unit_test(strings),
+		cmocka_unit_test(arguments),
+		cmocka_unit_test(first_look),
+		cmocka_unit_test_setup_teardown(recalled, new_recall, no_recall),
+		cmocka_unit_test(many_in_a_row),
+		cmocka_unit_test_setup_teardown(programs, new_recall, no_recall),
+		cmocka_unit_test(loaders),
+		cmocka_unit_test(packets),
 		cmocka_unit_test(long_packets),
 	};
 
