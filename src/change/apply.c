@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/ns.h"
 
 static int open_layer(struct apply *a, const struct change_layer *l, struct roots *r,
 		      struct err *e)
@@ -143,6 +144,26 @@ bool apply_is_here(const struct apply *a, const struct plan_rec *r)
 	       memcmp(buf_str(&a->dir), r->rel, len) == 0;
 }
 
+/*
+ * The directory of a step. Search alone will do for most of it; where its owner has not even
+ * that (a command has left it with mode 000), the right to it is taken.
+ */
+static int open_place(int root, const char *dir)
+{
+	AUTO_CLOSE int fd = fs_open_beneath(root, dir, O_RDONLY | O_DIRECTORY);
+	struct stat st;
+
+	if (fd == -EACCES)
+		fd = fs_open_beneath(root, dir, O_PATH | O_DIRECTORY);
+	if (fd >= 0 ? fstatat(fd, ".", &st, 0) == 0 : fd != -EACCES)
+		return TAKE_FD(fd);
+	if (ns_gain_override() < 0)
+		return -EACCES;
+	cleanup_close(&fd);
+	fd = fs_open_beneath(root, dir, O_RDONLY | O_DIRECTORY);
+	return TAKE_FD(fd);
+}
+
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e)
 {
 	size_t len = dir_len(r->rel);
@@ -160,14 +181,8 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 		buf_add(&a->dir, r->rel, len);
 		a->layer = r->layer;
 		a->elsewhere = -1;
-		a->host = fs_open_beneath(root->host, len ? buf_str(&a->dir) : ".",
-					  O_RDONLY | O_DIRECTORY);
-		if (a->host == -EACCES) /* search alone will do for most of it */
-			a->host = fs_open_beneath(root->host,
-						  len ? buf_str(&a->dir) : ".",
-						  O_PATH | O_DIRECTORY);
-		a->up = fs_open_beneath(root->up, len ? buf_str(&a->dir) : ".",
-					O_RDONLY | O_DIRECTORY);
+		a->host = open_place(root->host, len ? buf_str(&a->dir) : ".");
+		a->up = open_place(root->up, len ? buf_str(&a->dir) : ".");
 	}
 	*p = (struct place){ .host = a->host,
 			     .up = a->up,
@@ -601,8 +616,10 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 	}
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	fd = openat(p->old, p->slot, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	x = fd < 0 ? -errno : fs_names_read(fd, &names);
+	do {
+		fd = fs_open_dir_here(p->old, p->slot, O_RDONLY);
+	} while (fd == -EACCES && ns_gain_override() == 0);
+	x = fd < 0 ? fd : fs_names_read(fd, &names);
 	cleanup_close(&fd);
 	if (x == 0 && names.n)
 		x = apply_rename(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);

@@ -99,10 +99,11 @@ typedef int change_fn(void *arg, const struct change *c, struct err *e);
  *
  * Memory is bounded by the widest directory and the depth, not by the number of changes;
  * trees may be of any depth. Fails with ERR_SYSTEM if the upper or the host tree cannot
- * be read (a directory that its owner made unreadable: e->sys == EACCES); a host object
- * that vanishes while we look counts as absent. Exceptions: a file that cannot be read
- * counts as changed in its content, and no mount on the host is entered in search of deleted
- * objects, since the layer ends there.
+ * be read (a directory whose mode keeps us out and that is not ours: e->sys == EACCES; the
+ * user's own ones are read whatever their mode); a host object that vanishes while we look
+ * counts as absent. Exceptions: a file that cannot be read counts as changed in its content,
+ * and no mount on the host is entered in search of deleted objects, since the layer ends
+ * there.
  */
 int change_walk(const struct change_layer *layers, size_t n, change_fn *fn, void *arg,
 		struct err *e);

@@ -531,15 +531,27 @@ int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e)
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/* One that may be searched but not read cannot be made durable alone: then with all of @root. */
+static int sync_dir(int dir, int root)
+{
+	if (dir < 0 || fsync(dir) == 0)
+		return 0;
+	if (errno != EBADF)
+		return -errno;
+	return syncfs(root) < 0 && errno != EBADF ? -errno : 0;
+}
+
 int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	/* The same directory as in the step before: done. */
 	bool again = a->host >= 0 && a->synced && apply_is_here(a, r);
+	const struct roots *root;
 	struct place p;
 	int x = 0;
 
 	if (apply_at(a, r, &p, e) < 0) /* a directory that an undo has taken away */
 		return e->kind == ERR_CONFLICT ? 0 : -1;
+	root = &a->roots[r->layer];
 	a->synced = again;
 	if (again && r->kind != PLAN_DIR && r->kind != PLAN_META)
 		return 0;
@@ -554,12 +566,12 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	x = FAULT_POINT("stage.fsync-dir");
-	if (x == 0 && (fsync(p.host) < 0 && errno != EBADF))
-		x = -errno;
-	if (x == 0 && p.staged >= 0 && fsync(p.staged) < 0)
-		x = -errno;
-	if (x == 0 && p.old >= 0 && fsync(p.old) < 0)
-		x = -errno;
+	if (x == 0)
+		x = sync_dir(p.host, root->host);
+	if (x == 0)
+		x = sync_dir(p.staged, root->up);
+	if (x == 0)
+		x = sync_dir(p.old, root->old);
 	a->synced = x == 0;
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }

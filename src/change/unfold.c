@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/ns.h"
 
 static bool is_dir(int at, const char *name)
 {
@@ -58,18 +59,20 @@ static int unfold(int up, int host);
 
 static int unfold_dir(int upper, int lower, const char *name)
 {
-	AUTO_CLOSE int up = fs_open_dir_here(upper, name, O_RDONLY);
-	AUTO_CLOSE int host = -1;
+	/* Where the host has no directory, nothing is hidden. */
+	AUTO_CLOSE int host = fs_open_dir_here(lower, name, O_PATH);
+	AUTO_CLOSE int up = -1;
 	struct timespec times[2];
 	struct stat st;
 	int r = 0;
 
-	if (up < 0)
-		return up == -ENOENT ? 0 : TAKE_FD(up);
-	/* Where the host has no directory, nothing is hidden. */
-	host = fs_open_dir_here(lower, name, O_PATH);
 	if (host < 0)
 		return 0;
+	do {
+		up = fs_open_dir_here(upper, name, O_RDONLY);
+	} while (up == -EACCES && ns_gain_override() == 0);
+	if (up < 0)
+		return up == -ENOENT ? 0 : TAKE_FD(up);
 	if (meta_is_opaque(upper, name)) {
 		r = fstat(up, &st) < 0 ? -errno : meta_note_mtime(up, &st, times);
 		if (r == 0)

@@ -296,10 +296,14 @@ static int open_dir(int dir, const char *name, int flags)
  */
 static int open_host_dir(int dir, const char *name)
 {
-	int fd = fs_open_dir_here(dir, name, O_RDONLY | O_NOATIME);
+	int fd;
 
-	/* O_NOATIME is for owners only. */
-	return fd == -EPERM ? fs_open_dir_here(dir, name, O_RDONLY) : fd;
+	do {
+		fd = fs_open_dir_here(dir, name, O_RDONLY | O_NOATIME);
+		if (fd == -EPERM) /* O_NOATIME is for owners only */
+			fd = fs_open_dir_here(dir, name, O_RDONLY);
+	} while (fd == -EACCES && ns_gain_override() == 0);
+	return fd;
 }
 
 static bool is_absent(int r)

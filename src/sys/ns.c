@@ -98,9 +98,9 @@ int ns_gain_override(void)
 	return ns_map_self(uid, gid);
 }
 
-/* Something that needs the right, in a process of its own: ours keeps its ids and groups. */
-static int with_override(int (*fn)(const void *), const void *arg)
+int ns_try_override(int (*fn)(void *), void *arg)
 {
+	enum { YES = 255 };
 	int status;
 	pid_t pid;
 
@@ -112,14 +112,16 @@ static int with_override(int (*fn)(const void *), const void *arg)
 	if (pid == 0) {
 		int r = ns_gain_override();
 
-		if (r == 0 && fn(arg) < 0)
-			r = -errno;
-		_exit(-r);
+		if (r == 0)
+			r = fn(arg);
+		_exit(r > 0 ? YES : -r);
 	}
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+	if (!WIFEXITED(status))
+		return -EIO;
+	return WEXITSTATUS(status) == YES ? 1 : -WEXITSTATUS(status);
 }
 
 struct rename_args {
@@ -128,12 +130,13 @@ struct rename_args {
 	unsigned flags;
 };
 
-static int do_rename(const void *arg)
+static int do_rename(void *arg)
 {
 	const struct rename_args *r = arg;
 
-	return (int)syscall(SYS_renameat2, r->fromdir, r->from, r->todir, r->to,
-			    r->flags);
+	if (syscall(SYS_renameat2, r->fromdir, r->from, r->todir, r->to, r->flags) < 0)
+		return -errno;
+	return 0;
 }
 
 int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
@@ -141,7 +144,7 @@ int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
 {
 	struct rename_args args = { fromdir, todir, from, to, flags };
 
-	return with_override(do_rename, &args);
+	return ns_try_override(do_rename, &args);
 }
 
 struct xattr_args {
@@ -152,21 +155,23 @@ struct xattr_args {
 };
 
 /* By the descriptor: /proc/self is the child here. */
-static int do_xattr(const void *arg)
+static int do_xattr(void *arg)
 {
 	const struct xattr_args *x = arg;
 	char path[32];
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", x->fd);
-	return x->value ? setxattr(path, x->attr, x->value, x->len, 0)
-			: removexattr(path, x->attr);
+	r = x->value ? setxattr(path, x->attr, x->value, x->len, 0)
+		     : removexattr(path, x->attr);
+	return r < 0 ? -errno : 0;
 }
 
 int ns_xattr_override(int fd, const char *attr, const void *value, size_t len)
 {
 	struct xattr_args args = { fd, attr, value, len };
 
-	return with_override(do_xattr, &args);
+	return ns_try_override(do_xattr, &args);
 }
 
 int ns_limit_pids(uint64_t n)

@@ -39,7 +39,13 @@ int ns_gain_override(void);
 
 bool ns_has_override(void); /* has it been gained? */
 
-/* One rename with that right, by a child: this process keeps its groups and ids. */
+/*
+ * Runs @fn in a child that has that right, while this process keeps its groups and ids.
+ * What it returns is returned: 0, 1 or -errno. -EACCES if this process has the right itself.
+ */
+int ns_try_override(int (*fn)(void *), void *arg);
+
+/* One rename with that right, by a child. */
 int ns_rename_override(int fromdir, const char *from, int todir, const char *to,
 		       unsigned flags);
 

@@ -17,9 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "change/meta.h"
 #include "change/unfold.h"
-#include "sys/ns.h"
 #include "txn/draft.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
@@ -74,23 +72,7 @@ static int stage_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct operation *o = arg;
 
-	o->attributes = o->attributes || meta_names_others(r->xbefore, r->nxbefore) ||
-			meta_names_others(r->xafter, r->nxafter);
 	return apply_stage(o->apply, r, &o->objects, e);
-}
-
-/*
- * Looking into directories of mode 000 has cost us our other groups and ids (ns_gain_override):
- * ACLs that name them could not be set any more. Said now, while nothing is promised.
- */
-static int check_rights(const struct operation *o, struct err *e)
-{
-	if (!o->attributes || !ns_has_override())
-		return 0;
-	err_set(e, ERR_UNSUPPORTED,
-		"unreadable directories and ACLs that name others cannot be "
-		"committed together by an ordinary user");
-	return err_hint(e, "commit them one after the other: stet commit PATH");
 }
 
 static int begin_op(struct home *h, struct txn *t, const struct commit_wish *w,
@@ -124,7 +106,7 @@ static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 	o->progress = w->progress;
 	o->progress_arg = w->progress_arg;
 	if (plan_each(o->plan, false, stage_step, o, e) < 0 ||
-	    operate_sync_staged(o, e) < 0 || check_rights(o, e) < 0) {
+	    operate_sync_staged(o, e) < 0 || operate_rights(o, t, e) < 0) {
 		if (!FAULT_AT("commit.unlink"))
 			unlinkat(o->dir, plan, 0);
 		return -1;

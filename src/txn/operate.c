@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "change/meta.h"
+#include "sys/ns.h"
 #include "txn/parts.h"
 
 /*
@@ -147,6 +149,39 @@ int operate_sync_staged(struct operation *o, struct err *e)
 	if (o->objects > SYNC_EACH_MAX || plan_count(o->plan) > SYNC_EACH_MAX)
 		return apply_syncfs(o->apply, e);
 	return plan_each(o->plan, false, sync_staged, o, e);
+}
+
+static bool is_foreign(const struct ident *id)
+{
+	return id->mode && id->gid != getegid();
+}
+
+static int check_rights(void *arg, const struct plan_rec *r, struct err *e)
+{
+	const struct txn *t = arg;
+
+	if (!meta_names_others(r->xbefore, r->nxbefore) &&
+	    !meta_names_others(r->xafter, r->nxafter) && !is_foreign(&r->before) &&
+	    !is_foreign(&r->after))
+		return 0;
+	err_set(e, ERR_UNSUPPORTED,
+		"t%lld has unreadable directories; with these, an ordinary user cannot "
+		"change what belongs to other groups or has ACLs that name others",
+		(long long)t->rec.id);
+	return err_hint(e,
+			"make them readable first: stet explore t%lld -- chmod u+rwx "
+			"DIRECTORY",
+			(long long)t->rec.id);
+}
+
+/*
+ * Looking into directories of mode 000 has cost us our other groups and ids (ns_gain_override):
+ * ACLs that name them could not be set any more, and the groups of files are not seen. Said now,
+ * while nothing is promised.
+ */
+int operate_rights(const struct operation *o, struct txn *t, struct err *e)
+{
+	return ns_has_override() ? plan_each(o->plan, false, check_rights, t, e) : 0;
 }
 
 static int sync_names(struct operation *o, struct err *e)

@@ -15,7 +15,6 @@ struct operation {
 	struct apply *apply;
 	struct plan *plan;
 	uint64_t objects; /* files and directories concerned, as far as known */
-	bool attributes;  /* extended ones will be set */
 	char where[512];  /* the path at which a conflict was met, */
 	char why[128];	  /* and what happened there */
 	commit_progress *progress;
@@ -37,6 +36,9 @@ int operate_reach(struct operation *o, struct err *e);
 
 /* Makes the staged data durable: file by file if it is little, else the filesystem. */
 int operate_sync_staged(struct operation *o, struct err *e);
+
+/* Can the steps of @o->plan be done with the rights that are left? After staging. */
+int operate_rights(const struct operation *o, struct txn *t, struct err *e);
 
 /*
  * From OP_APPLYING or OP_REVERSING to OP_DONE or OP_REVERSED. A commit or redo goes through the

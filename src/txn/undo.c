@@ -242,7 +242,7 @@ static int carry_out(struct home *h, struct txn *t, bool redo, struct operation 
 {
 	enum txn_state moving = redo ? TXN_COMMITTING : TXN_UNDOING;
 
-	if ((redo && operate_sync_staged(o, e) < 0) ||
+	if ((redo && operate_sync_staged(o, e) < 0) || operate_rights(o, t, e) < 0 ||
 	    journal_op_add(h->journal, &o->op, moving, JOURNAL_SYNC, e) < 0)
 		return -1;
 	t->rec.state = moving;

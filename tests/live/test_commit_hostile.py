@@ -10,6 +10,7 @@ from commitlib import CONFLICT, DENIED, commit, plain, redo, same_inodes, shell,
 from stetlib import differences
 
 ROOT = os.geteuid() == 0
+OTHER = 1 if ROOT else [g for g in os.getgroups() if g != os.getegid()][0]
 
 @pytest.fixture(autouse=True)
 def fixture_unjudged(stet):
@@ -308,3 +309,49 @@ def test_nothing_is_run(stet, work, home):
     for args in (["status"], ["diff"], ["commit", "--accept-risky"], ["undo"], ["redo"]):
         stet(*args, cwd=work).ok()
     assert not (home / "ran").exists()
+
+
+@pytest.mark.parametrize("mode", ["0", "100", "400"])
+def test_directories_without_rights(stet, work, mode):
+    """They are committed, in part too, taken back and done again like others."""
+    shell("mkdir -p k/s; echo 1 > k/f; echo 2 > k/s/t", work)
+    before = same_inodes(work)
+    stet.sh("echo 2 > k/f; echo 3 > k/n; rm -r k/s; mkdir k/s; mkdir -p d/e; echo 4 > d/e/f; "
+            f"mkdir -m {mode} new; echo a > a; chmod {mode} k d/e", cwd=work).ok()
+    for words in (("k/n", "a"), ("d/e/f",), ()):
+        stet("commit", *words, cwd=work).ok()
+        stet("undo", cwd=work).ok()
+        assert differences(without_top(before), without_top(same_inodes(work))) == []
+    stet("redo", cwd=work).ok()
+    assert sorted(os.listdir(work)) == ["a", "d", "k", "new"]
+    assert {stat.S_IMODE(os.lstat(work / d).st_mode) for d in ("k", "new")} == {int(mode, 8)}
+    shell("chmod 700 new; echo mine > new/x; chmod 0 new", work)
+    assert "new  holds what was changed" in stet("undo", cwd=work).ok(CONFLICT).err
+    stet("undo", "--ours", "new", cwd=work).ok()
+    assert differences(without_top(before), without_top(same_inodes(work))) == []
+    os.mkdir(work / "gone", 0)
+    stet("run", "-q", "--", "rmdir", "gone", cwd=work).ok()
+    for verb, there in (("commit", False), ("undo", True), ("redo", False)):
+        stet(verb, cwd=work).ok()
+        assert (work / "gone").exists() == there
+    stet("check").ok()
+
+
+def test_directories_without_rights_and_other_groups(stet, work):
+    """Where both cannot be had, nothing is promised, and the way out is said."""
+    os.mkdir(work / "sub")
+    for d in (work, work / "sub"):
+        os.chown(d, -1, OTHER)
+        os.chmod(d, 0o2775)
+    before = same_inodes(work)
+    stet.sh("mkdir -m 0 e; echo 1 > a; mkdir sub/x", cwd=work).ok()
+    if not ROOT:
+        r = stet("commit", cwd=work).ok(5)
+        assert "other groups" in r.err and "stet explore t1 -- chmod u+rwx" in r.err
+        assert differences(before, same_inodes(work)) == []
+        stet("check").ok()
+    stet("explore", "t1", "-q", "--", "chmod", "u+rwx", "e", cwd=work).ok()
+    stet("commit", cwd=work).ok()
+    assert os.lstat(work / "a").st_gid == OTHER
+    stet("undo", cwd=work).ok()
+    assert differences(before, same_inodes(work)) == []
