@@ -76,8 +76,9 @@ int print_checkpoint(struct cli *c, const void *req, const void *result, struct 
 	(void)req;
 	(void)e;
 	if (res->none) {
-		buf_addf(&b, "nothing has changed since checkpoint %lld of t%lld\n",
-			 (long long)res->last, (long long)res->rec.id);
+		buf_addf(&b, "nothing has changed since checkpoint %lld of t%lld%s\n",
+			 (long long)res->last, (long long)res->rec.id,
+			 res->noted ? ", which has the note now" : "");
 	} else {
 		buf_addf(&b, "checkpoint %lld of t%lld: ", (long long)res->point.seq,
 			 (long long)res->rec.id);

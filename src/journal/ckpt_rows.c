@@ -100,6 +100,19 @@ static int write_one(struct journal *j, enum db_sql id, int64_t a, int64_t b, bo
 	return db_commit(j, e);
 }
 
+int journal_ckpt_replace(struct journal *j, int64_t txn, const struct ckpt_record *r,
+			 struct err *e)
+{
+	if (db_begin(j, JOURNAL_LAZY, e))
+		return -1;
+	if (run(j, SQL_CKPT_DROP, txn, r->seq, true, "drop the checkpoint", e) ||
+	    add(j, txn, r, e)) {
+		db_rollback(j);
+		return -1;
+	}
+	return db_commit(j, e);
+}
+
 int journal_ckpt_thin(struct journal *j, int64_t txn, int64_t seq,
 		      const struct ckpt_record *next, struct err *e)
 {

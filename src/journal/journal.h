@@ -221,6 +221,9 @@ int journal_ckpt_add(struct journal *j, int64_t txn, const struct ckpt_record *r
 /* The same, and journal_changing_end(), in one. */
 int journal_ckpt_conclude(struct journal *j, int64_t txn, const struct ckpt_record *r,
 			  struct err *e);
+/* Replaces the row of a checkpoint. */
+int journal_ckpt_replace(struct journal *j, int64_t txn, const struct ckpt_record *r,
+			 struct err *e);
 /* Drops one, and replaces the row of the next, whose numbers are others now. */
 int journal_ckpt_thin(struct journal *j, int64_t txn, int64_t seq,
 		      const struct ckpt_record *next, struct err *e);

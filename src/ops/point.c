@@ -117,10 +117,13 @@ int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err 
 	r = checks_open(h, &t, true, &c, e);
 	if (r == 0)
 		r = checks_take(c, &w, &made, e);
-	if (r == 0) {
+	if (r == 0 && !made)
+		r = checks_adopt(c, &w, e);
+	if (r >= 0) {
 		const struct ckpt_records *all = checks_all(c);
 
 		res->none = !made;
+		res->noted = r > 0 && rq->message;
 		res->paused_us = checks_paused_us(c);
 		res->took_us = now_us() - began;
 		res->last = all->n ? all->v[all->n - 1].seq : 0;
@@ -131,7 +134,7 @@ int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err 
 	}
 	checks_close(c);
 	txn_close(&t);
-	return r;
+	return r < 0 ? -1 : 0;
 }
 
 int point_interval(struct op_ctx *ctx, struct err *e)
@@ -163,6 +166,7 @@ static json_t *checkpoint_json(const void *result)
 	json_object_set_new(o, "checkpoint",
 			    res->none ? json_null() : point_json(&res->point));
 	json_object_set_new(o, "last", json_integer(res->last));
+	json_object_set_new(o, "noted", json_boolean(res->noted));
 	json_object_set_new(o, "paused_us", json_integer(res->paused_us));
 	json_object_set_new(o, "took_us", json_integer(res->took_us));
 	return o;
@@ -183,7 +187,8 @@ const struct verb verb_checkpoint = {
 		"Keeps what a transaction holds at this moment, under the next number, so that "
 		"it can be gone back to: stet log lists the numbers, stet rollback --to goes "
 		"back, stet diff and stet show compare. Number 0 is the beginning. If nothing "
-		"has changed since the last one, none is made. The processes of a transaction that "
+		"has changed since the last one, none is made, and that one gets the note "
+		"and is kept. The processes of a transaction that "
 		"runs are stopped for the moment; most is copied before that. "
 		"Private directories (/tmp, /var/tmp) are not part of it.\n"
 		"\n"

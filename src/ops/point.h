@@ -25,7 +25,8 @@ struct checkpoint_req {
 };
 struct checkpoint_res {
 	struct txn_record rec;
-	bool none; /* nothing has changed since @last */
+	bool none;  /* nothing has changed since @last */
+	bool noted; /* and that one has got the note */
 	int64_t last;
 	struct ckpt_record point;
 	int64_t paused_us; /* for so long its processes were stopped */

@@ -476,6 +476,28 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 	return r;
 }
 
+int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e)
+{
+	struct ckpt_record *last = c->all.n ? &c->all.v[c->all.n - 1] : NULL;
+	struct ckpt_record r;
+
+	if (!last || (last->named && !w->named) || (!w->note && last->named == w->named))
+		return 0;
+	r = *last;
+	r.named = w->named;
+	if (w->note)
+		r.note = xstrdup(w->note);
+	if (journal_ckpt_replace(c->h->journal, c->t->rec.id, &r, e) < 0) {
+		if (w->note)
+			free(r.note);
+		return -1;
+	}
+	if (w->note)
+		free(last->note);
+	*last = r;
+	return 1;
+}
+
 /* Says where recovery goes back to; of a sandbox that runs, only if it is left half way. */
 static int begin_change(struct checks *c, int64_t back_to, struct err *e)
 {

@@ -2,6 +2,7 @@
 """Checkpoints of a transaction that has ended: the verbs about them."""
 import json
 import os
+import shutil
 
 import pytest
 from stetlib import digest, differences
@@ -58,6 +59,19 @@ def test_nothing_changed(stet, ended):
     r = stet("checkpoint", "--json", cwd=ended).ok().json()
     assert r["checkpoint"] is None and r["last"] == 2
     assert stet("checkpoint", cwd=ended).ok().out.startswith("nothing has changed since")
+
+
+def test_the_note_is_kept_if_nothing_changed(stet, work, home):
+    """The checkpoint of the call itself comes first: it is the one that was meant."""
+    shutil.copy(stet.path, home / "stet")
+    stet.sh(f"echo 1 > a; {home}/stet checkpoint -m mine; echo 2 > a; /bin/true", cwd=work).ok()
+    assert [(p["note"], p["named"]) for p in log(stet, work)][-1] == ("mine", False)
+    stet("checkpoint", "-m", "last", cwd=work).ok()
+    r = stet("checkpoint", "-m", "the end", cwd=work).ok()
+    assert "which has the note now" in r.out
+    last = log(stet, work)[0]
+    assert (last["note"], last["named"]) == ("the end", True)
+    assert stet("checkpoint", "-m", "no", "--json", cwd=work).ok().json()["noted"]
 
 
 def test_diff(stet, ended):
