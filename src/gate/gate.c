@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "gate/agent.h"
 #include "gate/exits.h"
 #include "gate/image.h"
 #include "gate/recall.h"
@@ -53,7 +54,7 @@ struct pending {
 	enum state state;
 	bool traced, unverified;
 	bool first; /* the command's own exec: ours */
-	bool call;  /* started by the command itself */
+	bool call;  /* started by the agent itself */
 	int64_t look_at;
 	int look_ms;
 	struct image image;
@@ -71,6 +72,7 @@ struct gate {
 	bool killed;
 	pid_t command; /* who asked first: nothing else can have been there */
 	struct exits exits;
+	struct agents agents;
 };
 
 static int64_t now_ms(void)
@@ -127,6 +129,7 @@ void gate_free(struct gate *g)
 	while (g->all)
 		drop(g, g->all);
 	exits_close(&g->exits);
+	agents_free(&g->agents);
 	cleanup_close(&g->place.fds);
 	recall_free(g->place.recall);
 	buf_free(&g->unsent);
@@ -177,6 +180,7 @@ void gate_exits(struct gate *g)
 					       .pid = v[i].pid,
 					       .seq = (uint32_t)v[i].status };
 
+			agents_drop(&g->agents, h.pid);
 			post(g, &h, sizeof(h), false);
 		}
 	}
@@ -301,25 +305,29 @@ static void put_down(struct gate *g, struct pending *p)
 	p->state = LEAVING;
 }
 
+/* What comes after it: it runs, and nobody waits for this. */
+static void runs(struct gate *g, struct pending *p, enum exec_outcome outcome)
+{
+	tell(g, p, outcome);
+	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
+	agents_ran(&g->agents, p->pid, p->parent, &p->image);
+	drop(g, p);
+}
+
 static void let_run(struct gate *g, struct pending *p)
 {
 	if (p->held < 0)
 		p->held = exits_hold(p->pid, NULL);
 	ptrace(PTRACE_DETACH, p->pid, 0, 0);
-	/* The rest while it runs: nobody waits for that. */
-	tell(g, p, EXEC_RAN);
-	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
-	drop(g, p);
+	runs(g, p, EXEC_RAN);
 }
 
 /* --- before the commit --- */
 
 static void go_plain(struct gate *g, struct pending *p)
 {
-	tell(g, p, EXEC_UNVERIFIED);
-	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
 	unotify_answer(g->s.listener, p->req.id, 0, true);
-	drop(g, p);
+	runs(g, p, EXEC_UNVERIFIED);
 }
 
 /* A debugger inside has it: there will be no second look. */
@@ -467,7 +475,7 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 	p->held = exits_hold(p->pid, &p->parent);
 	if (!p->parent)
 		p->parent = image_parent(p->pid);
-	p->call = p->pid != g->command && p->parent == g->command;
+	p->call = agents_has(&g->agents, p->parent) && !agents_has(&g->agents, p->pid);
 	p->req = *req;
 	p->verdict = (struct verdict){ .kind = VERDICT_ALLOW };
 	p->unverified = false;
@@ -481,9 +489,11 @@ void gate_begun(struct gate *g, bool ran)
 
 	if (!p || p->state != CERTAIN)
 		return;
-	tell(g, p, ran ? EXEC_RAN : EXEC_FAILED);
-	if (ran)
-		exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
+	if (ran) {
+		runs(g, p, EXEC_RAN);
+		return;
+	}
+	tell(g, p, EXEC_FAILED);
 	drop(g, p);
 }
 

@@ -23,8 +23,8 @@ struct judge {
 	size_t nseen;
 	uint64_t execs, more; /* more: not kept */
 	enum judge_points points;
-	int64_t call_at;  /* PID 1's: when a call was last kept, ms */
-	int64_t took, at; /* the last checkpoint of a call: how long, and when, ms */
+	int64_t call_at;    /* PID 1's: when a call was last kept, ms */
+	int64_t credit, at; /* ms that checkpoints of calls may take; as of then */
 };
 
 /* One exec that a rule had something to say about. */

@@ -45,7 +45,7 @@ enum exe_flags {
 	EXE_UNKNOWN = 1 << 4,	 /* it could not be looked at */
 	EXE_FOREIGN = 1 << 5,	 /* another ABI than the native one */
 	EXE_TRACED = 1 << 6,	 /* a debugger inside may change it as it likes */
-	EXE_CALL = 1 << 7,	 /* started by the command itself: a call of an agent's */
+	EXE_CALL = 1 << 7,	 /* started by the agent itself: a call of its */
 };
 
 struct exec_facts {

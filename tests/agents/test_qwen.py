@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real agent destroys a project inside a transaction, and nothing of it is true outside."""
+import json
 import os
 import subprocess
 
@@ -31,6 +32,18 @@ def the_transaction_shows_it(stet, project):
     return tx
 
 
+def each_call_is_a_checkpoint(stet, project):
+    """What the first command did and what the second did can be told apart, and taken back."""
+    points = [json.loads(line)["checkpoint"]
+              for line in stet("log", "--json", cwd=project).ok().out.splitlines()]
+    changed = {n: {os.path.relpath(c["path"], project)
+                   for c in stet("diff", str(n), "--json", cwd=project).ok().json()["changes"]}
+               for n in points if n}
+    first = {n for n, paths in changed.items() if "src/main.c" in paths}
+    second = {n for n, paths in changed.items() if "papers/guide.md" in paths}
+    assert first and second and not first & second, changed
+
+
 def the_rollback_ends_it(stet, project):
     tx = the_transaction_shows_it(stet, project)
     stet("rollback", tx, cwd=project).ok()
@@ -49,6 +62,7 @@ def test_headless(qwen, server, project, stet, digest):
     assert not differences(before, digest(project))
     # Its own state stays inside as well.
     assert not os.path.exists(os.path.join(stet.home, ".qwen"))
+    each_call_is_a_checkpoint(stet, project)
     the_rollback_ends_it(stet, project)
     assert not differences(before, digest(project))
 

@@ -330,7 +330,9 @@ def test_killed_half_way(stet, work, victim):
     else:
         assert agent.p.wait(60) in (137, -9)
     seen = stet("explore", "-q", "--", "sh", "-c", "cat f* | sort | uniq -c", cwd=work).ok().out
-    assert seen.split() == ["600", "one" if victim == "asker" else "two"], seen
+    # It may have come to its end before the kill did; who asked for it then knows.
+    done = victim == "asker" or p.returncode == 0
+    assert seen.split() == ["600", "one" if done else "two"], seen
     stet("rollback", "--to", "1", cwd=work).ok()
     assert not half()
 

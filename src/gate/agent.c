@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+void agents_free(struct agents *a)
+{
+	while (a->n)
+		free(a->v[--a->n].args);
+}
+
+/* Its place, or the one after the last. */
+static size_t find(const struct agents *a, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < a->n && a->v[i].pid != pid)
+		i++;
+	return i;
+}
+
+bool agents_has(const struct agents *a, pid_t pid)
+{
+	return find(a, pid) < a->n;
+}
+
+void agents_drop(struct agents *a, pid_t pid)
+{
+	size_t i = find(a, pid);
+
+	if (i == a->n)
+		return;
+	free(a->v[i].args);
+	a->v[i] = a->v[--a->n];
+}
+
+/* What is behind the first @n arguments; NULL if there is nothing. */
+static const char *after(const char *args, size_t argc, size_t n)
+{
+	if (argc <= n)
+		return NULL;
+	while (n--)
+		args += strlen(args) + 1;
+	return args;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+	while (n--)
+		if (strcmp(name, names[n]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_shell(const char *name)
+{
+	static const char *const names[] = {
+		"sh", "bash", "dash", "zsh", "ksh", "busybox"
+	};
+
+	return is_one_of(name, names, ARRAY_SIZE(names));
+}
+
+static bool is_interpreter(const char *name)
+{
+	static const char *const names[] = { "node", "nodejs", "bun",
+					     "deno", "perl",   "ruby" };
+
+	return is_shell(name) || strncmp(name, "python", 6) == 0 ||
+	       is_one_of(name, names, ARRAY_SIZE(names));
+}
+
+/*
+ * Which argument names the program: the first, or the script that an interpreter executes. NULL if
+ * that has none but a text, or options of which we do not know where they end. *n: how many
+ * arguments there are up to it.
+ */
+static const char *program_of(const char *args, size_t argc, size_t *n)
+{
+	const char *name = args;
+
+	*n = 1;
+	if (argc < 2 || !is_interpreter(base_of(args)))
+		return name;
+	/* --max-old-space-size=4096: one word each. */
+	while (*n < argc) {
+		name = after(args, argc, (*n)++);
+		if (name[0] != '-')
+			return name;
+		if (name[1] != '-' || !strchr(name, '='))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* Programs that do nothing by themselves but start another one, and wait for it. */
+static bool is_launcher(const struct image *i)
+{
+	static const char *const names[] = {
+		"npx",	   "npm",    "pnpm",	"pnpx",	   "yarn",
+		"yarnpkg", "bunx",   "uv",	"uvx",	   "pipx",
+		"poetry",  "pipenv", "hatch",	"mise",	   "asdf",
+		"volta",   "direnv", "nix",	"devbox",  "env",
+		"timeout", "nice",   "ionice",	"chrt",	   "stdbuf",
+		"nohup",   "setsid", "setpriv", "sudo",	   "doas",
+		"script",  "time",   "unshare", "taskset", "dbus-run-session",
+	};
+	size_t n;
+	const char *name = program_of(i->args, i->argc, &n);
+
+	return name && is_one_of(base_of(name), names, ARRAY_SIZE(names));
+}
+
+/* A shell that was given a text: what a launcher puts between itself and the program. */
+static bool has_text(const struct image *i)
+{
+	const char *second = after(i->args, i->argc, 1);
+
+	return second && is_shell(base_of(i->exe)) && strcmp(second, "-c") == 0;
+}
+
+/* /x/codex.js and /y/codex */
+static bool same_name(const char *a, const char *b)
+{
+	const size_t n = strcspn(base_of(a), ".");
+
+	return n && n == strcspn(base_of(b), ".") &&
+	       memcmp(base_of(a), base_of(b), n) == 0;
+}
+
+/*
+ * The same program again, or what a script around it hands its own arguments to. One word is
+ * given to too many programs to mean that.
+ */
+static bool takes_over(const struct agent *x, const struct image *i)
+{
+	enum { WORDS = 2 };
+	size_t n, m, len;
+	const char *mine = program_of(x->args, x->argc, &n), *tail;
+	const char *its = program_of(i->args, i->argc, &m);
+
+	if (!mine || !its)
+		return false;
+	if (same_name(mine, its))
+		return true;
+	tail = after(x->args, x->argc, n);
+	len = tail ? x->args_len - (size_t)(tail - x->args) : 0;
+	return x->argc >= n + WORDS && i->argc > x->argc - n && len < i->args_len &&
+	       !i->args[i->args_len - len - 1] &&
+	       memcmp(i->args + i->args_len - len, tail, len) == 0;
+}
+
+static void add(struct agents *a, pid_t pid, bool launcher, const struct image *i)
+{
+	size_t at = find(a, pid);
+
+	if (at == AGENTS_MAX)
+		return;
+	if (at < a->n)
+		free(a->v[at].args);
+	else
+		a->n++;
+	a->v[at] = (struct agent){ .pid = pid,
+				   .launcher = launcher,
+				   .args = memcpy(xmalloc(i->args_len), i->args,
+						  i->args_len),
+				   .args_len = i->args_len,
+				   .argc = i->argc };
+}
+
+void agents_ran(struct agents *a, pid_t pid, pid_t parent, const struct image *i)
+{
+	const struct agent *x = agents_has(a, parent) ? &a->v[find(a, parent)] : NULL;
+	const bool launched = x && x->launcher;
+
+	if (!i->exe || !i->args_len)
+		return;
+	if (!a->n || launched || agents_has(a, pid) || (x && takes_over(x, i)))
+		add(a, pid, is_launcher(i) || (launched && has_text(i)), i);
+}
