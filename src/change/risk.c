@@ -9,22 +9,23 @@
 /* Files that somebody else's program will run or obey, by the end of their path. */
 static const struct {
 	const char *pattern, *why;
+	bool at_top; /* means something at the top of a project alone */
 } watched[] = {
 	{ "*/.git/hooks/*.sample", NULL }, /* the inert examples of `git init` */
 	{ "*/.git/hooks/*", "git hook" },
 	{ "*/.git/config", "git configuration" },
 	{ "*/.gitconfig", "git configuration" },
 	{ "*/.config/git/config", "git configuration" },
-	{ "*/.gitmodules", "git submodules" },
-	{ "*/.github/workflows/*", "CI file" },
-	{ "*/.github/actions/*", "CI file" },
-	{ "*/.gitlab-ci.yml", "CI file" },
-	{ "*/.circleci/*", "CI file" },
-	{ "*/.travis.yml", "CI file" },
-	{ "*/Jenkinsfile", "CI file" },
-	{ "*/azure-pipelines.yml", "CI file" },
-	{ "*/.drone.yml", "CI file" },
-	{ "*/.buildkite/*", "CI file" },
+	{ "*/.gitmodules", "git submodules", true },
+	{ "*/.github/workflows/*", "CI file", true },
+	{ "*/.github/actions/*", "CI file", true },
+	{ "*/.gitlab-ci.yml", "CI file", true },
+	{ "*/.circleci/*", "CI file", true },
+	{ "*/.travis.yml", "CI file", true },
+	{ "*/Jenkinsfile", "CI file", true },
+	{ "*/azure-pipelines.yml", "CI file", true },
+	{ "*/.drone.yml", "CI file", true },
+	{ "*/.buildkite/*", "CI file", true },
 	{ "*/.bashrc", "shell start-up file" },
 	{ "*/.bash_profile", "shell start-up file" },
 	{ "*/.bash_login", "shell start-up file" },
@@ -39,15 +40,34 @@ static const struct {
 	{ "*/.ssh/*", "SSH configuration or key" },
 	{ "*/.config/autostart/*", "started at login" },
 	{ "*/.config/systemd/*", "started at login" },
-	{ "*/.vscode/tasks.json", "run by the editor" },
-	{ "*/.vscode/settings.json", "obeyed by the editor" },
-	{ "*/.idea/*", "obeyed by the editor" },
+	{ "*/.vscode/tasks.json", "run by the editor", true },
+	{ "*/.vscode/settings.json", "obeyed by the editor", true },
+	{ "*/.idea/*", "obeyed by the editor", true },
 	{ "*/.mcp.json", "run by agents" },
 	{ "*/.claude/settings*.json", "obeyed by agents" },
 	{ "*/.claude/hooks/*", "run by agents" },
 	{ "*/.stet.yaml", "stet's own policy" },
 	{ "/etc/*", "system configuration" },
 };
+
+/* Where package managers unpack what others have written: nobody's CI or editor looks there. */
+static const char *const packages[] = {
+	"/node_modules/",    "/site-packages/", "/dist-packages/", "/vendor/bundle/",
+	"/.cargo/registry/", "/go/pkg/mod/",	"/.cache/",
+};
+
+static bool is_packaged(const char *path, const char *root)
+{
+	size_t n = strlen(root);
+
+	/* Where the project itself lies does not matter. */
+	if (strncmp(path, root, n) == 0 && path[n] == '/')
+		path += n;
+	for (size_t i = 0; i < ARRAY_SIZE(packages); i++)
+		if (strstr(path, packages[i]))
+			return true;
+	return false;
+}
 
 /* Most are a star and the end of a path, and nearly all fail: that is not worth fnmatch(). */
 static bool matches(const char *pattern, const char *path, size_t len)
@@ -64,13 +84,15 @@ static bool matches(const char *pattern, const char *path, size_t len)
 	return fnmatch(pattern, path, 0) == 0;
 }
 
-static const char *by_path(const char *path)
+static const char *by_path(const char *path, const char *root)
 {
 	size_t len = strlen(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
 		if (matches(watched[i].pattern, path, len))
-			return watched[i].why;
+			return watched[i].at_top && is_packaged(path, root)
+				       ? NULL
+				       : watched[i].why;
 	return NULL;
 }
 
@@ -126,7 +148,7 @@ const char *risk_of(const struct change *c, const char *target, const char *root
 		return "runs with its owner's rights (setuid, setgid)";
 	if (S_ISDIR(c->after.st_mode))
 		return NULL;
-	why = by_path(c->path);
+	why = by_path(c->path, root);
 	if (why)
 		return why;
 	if (splits(c))

@@ -53,15 +53,17 @@ typedef int cli_explain(struct cli *c, const void *req, const void *res,
 			const struct err *e);
 cli_explain explain_commit, explain_undo, explain_redo;
 
-/* The same for a commit that a run asked for. */
+struct commit_req;
 struct commit_result;
 struct txn_record;
 struct run_res;
 /* Says that the project has a policy that is not in force, if it is so. */
 void note_project(struct buf *b, const struct run_res *res);
 
+/* The same for a commit; @rq: what was asked for, NULL if a run asked for it. */
 int explain_refusal(struct cli *c, const struct txn_record *rec,
-		    const struct commit_result *r, const struct err *e);
+		    const struct commit_req *rq, const struct commit_result *r,
+		    const struct err *e);
 
 /* Asks at the terminal whether a command may run; @arg: struct cli. */
 enum consent cli_consent(void *arg, const struct consent_question *q);

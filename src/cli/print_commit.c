@@ -20,13 +20,67 @@ static void write_error(struct buf *b)
 	buf_reset(b);
 }
 
-/* "the host wins:  stet commit t3 --theirs a --theirs b" */
+static void word(struct buf *b, struct cli *c, const char *text)
+{
+	AUTO_FREE char *w = xasprintf("%s%s", *text == '-' ? "./" : "", text);
+
+	buf_addc(b, ' ');
+	show_typed(b, c, w);
+}
+
+static void words(struct buf *b, struct cli *c, const char *option, char *const *v)
+{
+	for (; v && *v; v++) {
+		if (option)
+			buf_addf(b, " %s", option);
+		word(b, c, *v);
+	}
+}
+
+/* Is it the transaction, and not a path? */
+static bool is_name(const struct txn_record *rec, const char *text)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "t%lld", (long long)rec->id);
+	return strcmp(text, number) == 0 || strcmp(text, number + 1) == 0 ||
+	       (rec->name && strcmp(text, rec->name) == 0);
+}
+
+/* What was chosen and decided already belongs to the command that decides the rest. */
+static void decided(struct buf *b, struct cli *c, const struct txn_record *rec,
+		    const char *txn, char *const *paths, char *const *ours,
+		    char *const *theirs)
+{
+	if (txn && !is_name(rec, txn))
+		word(b, c, txn);
+	words(b, c, NULL, paths);
+	words(b, c, "--ours", ours);
+	words(b, c, "--theirs", theirs);
+}
+
+static void decided_commit(struct buf *b, struct cli *c, const struct txn_record *rec,
+			   const struct commit_req *rq)
+{
+	if (!rq)
+		return;
+	decided(b, c, rec, rq->txn, rq->paths, rq->ours, rq->theirs);
+	if (rq->message) {
+		buf_adds(b, " -m");
+		word(b, c, rq->message);
+	}
+	buf_adds(b, rq->merge ? " --merge" : "");
+	buf_adds(b, rq->accept_risky ? " --accept-risky" : "");
+}
+
+/* "the host wins:  stet commit t3 --theirs a --theirs b"; @given: options given before. */
 static void command(struct buf *b, struct cli *c, const char *what, const char *verb,
-		    int64_t id, const char *option, const struct path_notes *n)
+		    int64_t id, const char *given, const char *option,
+		    const struct path_notes *n)
 {
 	size_t i;
 
-	buf_addf(b, "%-22s stet %s t%lld", what, verb, (long long)id);
+	buf_addf(b, "%-22s stet %s t%lld%s", what, verb, (long long)id, given);
 	for (i = 0; i < n->n && n->n + n->more <= TYPED; i++) {
 		buf_addf(b, " %s ", option);
 		show_typed(b, c, n->v[i].path);
@@ -46,28 +100,32 @@ static void explain_path(struct buf *b, const struct path_notes *n)
 }
 
 static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
-		     const struct path_notes *n)
+		     const char *given, bool merge, const struct path_notes *n)
 {
 	long long id = rec->id;
 
 	show_notes(b, c, rec->workspace, n);
 	buf_addf(b, "%-22s stet diff t%lld --conflicts\n", "look:", id);
-	command(b, c, "the transaction wins:", "commit", id, "--ours", n);
-	command(b, c, "the host wins:", "commit", id, "--theirs", n);
-	buf_addf(b, "%-22s stet commit t%lld --merge\n", "merge text:", id);
+	command(b, c, "the transaction wins:", "commit", id, given, "--ours", n);
+	command(b, c, "the host wins:", "commit", id, given, "--theirs", n);
+	if (!merge) /* else these are what could not be merged */
+		buf_addf(b, "%-22s stet commit t%lld%s --merge\n", "merge text:", id,
+			 given);
 	explain_path(b, n);
 }
 
 int explain_refusal(struct cli *c, const struct txn_record *rec,
-		    const struct commit_result *r, const struct err *e)
+		    const struct commit_req *rq, const struct commit_result *r,
+		    const struct err *e)
 {
-	AUTO_BUF struct buf b = BUF_INIT;
+	AUTO_BUF struct buf b = BUF_INIT, given = BUF_INIT;
 	long long id = rec->id;
 	int a;
 
+	decided_commit(&given, c, rec, rq);
 	if (e->kind == ERR_CONFLICT && r->conflicts.n) {
 		cli_complain(e, false);
-		conflict(&b, c, rec, &r->conflicts);
+		conflict(&b, c, rec, buf_str(&given), rq && rq->merge, &r->conflicts);
 		write_error(&b);
 		return -1;
 	}
@@ -85,8 +143,8 @@ int explain_refusal(struct cli *c, const struct txn_record *rec,
 	show_notes(&b, c, rec->workspace, &r->risks);
 	buf_addf(&b, "%-22s stet diff t%lld\n", "look:", id);
 	if (!term_can_ask())
-		buf_addf(&b, "%-22s stet commit t%lld --accept-risky\n",
-			 "commit all the same:", id);
+		buf_addf(&b, "%-22s stet commit t%lld%s --accept-risky\n",
+			 "commit all the same:", id, buf_str(&given));
 	write_error(&b);
 	if (!term_can_ask())
 		return -1;
@@ -102,7 +160,7 @@ int explain_commit(struct cli *c, const void *req, const void *result,
 	const struct commit_res *res = result;
 	struct commit_req again = *(const struct commit_req *)req;
 
-	if (explain_refusal(c, &res->rec, &res->done, e) <= 0)
+	if (explain_refusal(c, &res->rec, &again, &res->done, e) <= 0)
 		return -1;
 	again.accept_risky = true;
 	return cli_verb(c, &verb_commit, &again);
@@ -160,11 +218,11 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 	return 0;
 }
 
-static int explain_replay(struct cli *c, const char *verb, const struct undo_res *res,
-			  const struct err *e)
+static int explain_replay(struct cli *c, const char *verb, const struct undo_req *rq,
+			  const struct undo_res *res, const struct err *e)
 {
 	const struct path_notes *n = &res->done.conflicts;
-	AUTO_BUF struct buf b = BUF_INIT;
+	AUTO_BUF struct buf b = BUF_INIT, given = BUF_INIT;
 
 	cli_complain(e, !n->n);
 	if (!n->n)
@@ -172,8 +230,11 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_res
 	/* A single one may be all that the message says. */
 	if (n->n > 1 || strcmp(n->v[0].what, e->msg) != 0)
 		show_notes(&b, c, res->rec.workspace, n);
-	command(&b, c, "go on all the same:", verb, res->rec.id, "--ours", n);
-	command(&b, c, "the host wins:", verb, res->rec.id, "--theirs", n);
+	decided(&given, c, &res->rec, rq->txn, rq->paths, rq->ours, rq->theirs);
+	command(&b, c, "go on all the same:", verb, res->rec.id, buf_str(&given),
+		"--ours", n);
+	command(&b, c, "the host wins:", verb, res->rec.id, buf_str(&given), "--theirs",
+		n);
 	explain_path(&b, n);
 	write_error(&b);
 	return -1;
@@ -181,14 +242,12 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_res
 
 int explain_undo(struct cli *c, const void *req, const void *result, const struct err *e)
 {
-	(void)req;
-	return explain_replay(c, "undo", result, e);
+	return explain_replay(c, "undo", req, result, e);
 }
 
 int explain_redo(struct cli *c, const void *req, const void *result, const struct err *e)
 {
-	(void)req;
-	return explain_replay(c, "redo", result, e);
+	return explain_replay(c, "redo", req, result, e);
 }
 
 /* The host is as it was left: nothing would be refused. */
@@ -225,7 +284,8 @@ int print_redo(struct cli *c, const void *req, const void *result, struct err *e
 	(void)e;
 	if (res->dry_run)
 		return print_would(c, res, "done again");
-	fprintf(c->out, "t%lld %s again; take it back: stet undo t%lld\n", id,
-		res->kind == OP_COMMIT ? "committed" : "rolled back", id);
+	fprintf(c->out, "t%lld %s again%s; take it back: stet undo t%lld\n", id,
+		res->kind == OP_COMMIT ? "committed" : "rolled back",
+		res->rec.state == TXN_FROZEN ? ", in part" : "", id);
 	return 0;
 }

@@ -135,15 +135,18 @@ static void stat_line(struct buf *b, const struct cli *c, const struct stat_row 
 		      size_t name_width, uint64_t most, uint64_t bar)
 {
 	uint64_t plus = r->st.added, minus = r->st.removed, i;
+	size_t wide = show_width(r->name);
 
-	buf_addf(b, " %-*s | ", (int)name_width, r->name);
+	buf_addf(b, " %s%*s | ", r->name,
+		 (int)(wide < name_width ? name_width - wide : 0), "");
 	if (r->st.binary) {
 		buf_addf(b, "Bin %llu -> %llu bytes\n",
 			 (unsigned long long)r->st.size_before,
 			 (unsigned long long)r->st.size_after);
 		return;
 	}
-	buf_addf(b, "%5llu ", (unsigned long long)(plus + minus));
+	buf_addf(b, "%5llu%s", (unsigned long long)(plus + minus),
+		 plus + minus ? " " : "");
 	if (most > bar) {
 		plus = plus ? 1 + plus * (bar - 1) / most : 0;
 		minus = minus ? 1 + minus * (bar - 1) / most : 0;
@@ -182,12 +185,14 @@ static int measure(void *arg, const struct change_item *it, struct err *e)
 {
 	AUTO_BUF struct buf name = BUF_INIT;
 	struct printing *p = arg;
+	size_t wide;
 
 	(void)e;
 	if (it->renamed_away)
 		return 0;
 	add_names(p, it, &name);
-	p->wide = name.len > p->wide ? name.len : p->wide;
+	wide = show_width(buf_str(&name));
+	p->wide = wide > p->wide ? wide : p->wide;
 	return 0;
 }
 

@@ -60,6 +60,8 @@ static void show_failure(struct buf *b, const struct cli *c, const struct exec_r
 	show_notes(b, c, run->rec.workspace, &run->commit.denied);
 	if (res->reason == EXEC_POLICY)
 		show_notes(b, c, run->rec.workspace, &run->commit.risks);
+	if (run->fate == RUN_ROLLED_BACK && run->refusal.hint[0])
+		buf_addf(b, "  %s\n", run->refusal.hint);
 	if (run->fate == RUN_PENDING)
 		buf_addf(
 			b,

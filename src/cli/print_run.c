@@ -138,7 +138,7 @@ static void refused(struct cli *c, const struct run_res *res)
 	struct commit_req commit = { .txn = ref, .accept_risky = true };
 
 	tcflush(STDIN_FILENO, TCIFLUSH);
-	if (explain_refusal(c, &res->rec, &res->commit, &res->refusal) > 0 &&
+	if (explain_refusal(c, &res->rec, NULL, &res->commit, &res->refusal) > 0 &&
 	    cli_verb(c, &verb_commit, &commit) == 0)
 		c->status = res->run.status;
 	else

@@ -231,8 +231,7 @@ void show_flush(struct cli *c, struct buf *b)
 	buf_reset(b);
 }
 
-/* Columns that a UTF-8 text takes, roughly: one per code point. */
-static size_t width(const char *s)
+size_t show_width(const char *s)
 {
 	size_t n = 0;
 
@@ -247,7 +246,7 @@ static void cut(struct buf *b, size_t from, size_t columns)
 
 	for (i = from; i < b->len; i++) {
 		n += ((unsigned char)b->data[i] & 0xc0) != 0x80;
-		if (n == columns && width(b->data + i) > 1) {
+		if (n == columns && show_width(b->data + i) > 1) {
 			buf_truncate(b, i);
 			buf_adds(b, "…");
 			return;
@@ -263,14 +262,14 @@ void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns)
 	size_t i, k;
 
 	for (i = 0; i < rows * columns; i++)
-		if (width(buf_str(&cells[i])) > wide[i % columns])
-			wide[i % columns] = width(buf_str(&cells[i]));
+		if (show_width(buf_str(&cells[i])) > wide[i % columns])
+			wide[i % columns] = show_width(buf_str(&cells[i]));
 	for (i = 0; i < rows; i++) {
 		size_t from = b.len;
 
 		for (k = 0; k < columns; k++) {
 			struct buf *cell = &cells[i * columns + k];
-			size_t w = width(buf_str(cell));
+			size_t w = show_width(buf_str(cell));
 
 			buf_adds(&b, buf_str(cell));
 			if (k + 1 < columns)

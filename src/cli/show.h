@@ -47,6 +47,9 @@ void show_typed(struct buf *b, struct cli *c, const char *path);
 void show_notes(struct buf *b, const struct cli *c, const char *workspace,
 		const struct path_notes *n);
 
+/* Columns that a UTF-8 text takes, roughly: one per code point. */
+size_t show_width(const char *s);
+
 /* @rows times @columns cells as a table, the first row being its head; frees the cells,
  * not the array. Lines are cut at the edge of a terminal. */
 void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns);

@@ -135,9 +135,10 @@ static int name_taken(const char *name, struct err *e)
 	text_quote(&shown, name, strlen(name));
 	err_set(e, ERR_USAGE, "the name %s is taken by another transaction",
 		buf_str(&shown));
-	return err_hint(
-		e, "choose another one, or free it: stet rollback %s, then stet prune %s",
-		buf_str(&shown), buf_str(&shown));
+	return err_hint(e,
+			"choose another one, or free it: stet forget %s; if it is "
+			"pending, stet rollback %s first",
+			buf_str(&shown), buf_str(&shown));
 }
 
 static int add_row(struct journal *j, const struct txn_record *r, int64_t *id,

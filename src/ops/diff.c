@@ -198,6 +198,8 @@ static int check_state(const struct txn_record *rec, struct err *e)
 	case TXN_HALFWAY:
 		err_set(e, ERR_STATE, "t%lld is unfinished", id);
 		return err_hint(e, "go on with it: stet recover");
+	case TXN_EMPTY:
+		return err_set(e, ERR_STATE, "t%lld is pruned: its changes are gone", id);
 	default:
 		return 0;
 	}

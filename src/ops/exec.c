@@ -198,6 +198,26 @@ static void exec_free(void *result)
 	run_res_free(&res->run);
 }
 
+/* A commit would have said what to do next; but what there was is rolled back by now. */
+static void advise(struct run_res *run)
+{
+	long long id = run->rec.id;
+
+	if (run->refusal.kind == ERR_DENIED && run->commit.risks.n &&
+	    !run->commit.denied.n)
+		err_hint(
+			&run->refusal,
+			"to have them, too: stet exec --accept-risky; or stet undo t%lld, then "
+			"stet diff t%lld, stet commit t%lld --accept-risky",
+			id, id, id);
+	else
+		err_hint(
+			&run->refusal,
+			"stet undo t%lld makes it pending again; then: stet diff t%lld, stet "
+			"commit t%lld",
+			id, id, id);
+}
+
 static int decide(struct call *c, struct err *e)
 {
 	struct exec_res *res = c->res;
@@ -216,6 +236,8 @@ static int decide(struct call *c, struct err *e)
 		return -1;
 	if (res->run.refusal.kind)
 		res->reason = refused(&res->run.refusal);
+	if (res->run.refusal.kind && res->run.fate == RUN_ROLLED_BACK)
+		advise(&res->run);
 	return 0;
 }
 

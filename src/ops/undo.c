@@ -105,7 +105,7 @@ static int find_here(struct op_ctx *ctx, struct home *h, bool redo, struct txn *
 	if (s.op)
 		return 0;
 	err_set(e, ERR_STATE, "nothing to %s in %s", redo ? "redo" : "undo", s.cwd);
-	return err_hint(e, "see: stet log");
+	return err_hint(e, "see: stet log --ops");
 }
 
 /* The operation meant (0: the transaction's newest) and the operands that are paths. */

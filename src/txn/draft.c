@@ -48,6 +48,10 @@ struct draft {
 	struct buf made;   /* the last directory that a chosen path needed */
 	struct buf merged; /* the text that both sides of the change at hand agree to */
 	struct buf xb, xa;
+	/* Nothing is wanted but the conflicts among these paths: the host is to win them. */
+	const char *const *among;
+	char **found; /* NULL-ended */
+	size_t nfound;
 };
 
 void path_notes_add(struct path_notes *n, const char *path, const char *what)
@@ -97,6 +101,14 @@ static bool is_ours(const struct draft *d, const char *path)
 
 static void conflict(struct draft *d, const struct change *c, const char *what)
 {
+	if (d->among) {
+		if (!draft_chosen(d->among, c->path))
+			return;
+		d->found = xrealloc(d->found, (d->nfound + 2) * sizeof(*d->found));
+		d->found[d->nfound++] = xstrdup(c->path);
+		d->found[d->nfound] = NULL;
+		return;
+	}
 	path_notes_add(&d->res->conflicts, c->path, what);
 }
 
@@ -157,12 +169,11 @@ static void check_conflict(struct draft *d, const struct change *c,
 			 our_side(c), (long long)d->t->rec.id);
 		conflict(d, c, what);
 	}
-	if (!host->mode && c->kind == CHANGE_ADD &&
-	    host_changed(d, c, host)) /* it was there when the command ended */
-		conflict(d, c, "changed by the command, deleted on the host");
-	/* A directory that the command merged with the host's, which has none any more. */
-	if (c->kind == CHANGE_ADD && S_ISDIR(c->after.st_mode) && !c->was_hidden &&
-	    apply_is_copy(d->a, (uint32_t)c->layer, c->rel))
+	/* It was there when the command ended; or it is a directory that the command merged
+	 * with the host's, which has none any more. */
+	if (c->kind == CHANGE_ADD && ((!host->mode && host_changed(d, c, host)) ||
+				      (S_ISDIR(c->after.st_mode) && !c->was_hidden &&
+				       apply_is_copy(d->a, (uint32_t)c->layer, c->rel))))
 		conflict(d, c, "changed by the command, deleted on the host");
 }
 
@@ -685,7 +696,46 @@ static void draft_free(struct draft *d)
 	buf_free(&d->merged);
 	buf_free(&d->xb);
 	buf_free(&d->xa);
+	for (size_t i = 0; i < d->nfound; i++)
+		free(d->found[i]);
+	free(d->found);
 	known_close(d->known);
+}
+
+/*
+ * --theirs speaks of conflicts: which are there, at those paths? Everything else at them is
+ * committed like the rest.
+ */
+static int find_theirs(struct draft *d, int dirfd, const char *name, size_t nlayers,
+		       struct err *e)
+{
+	struct commit_wish all = *d->w;
+	struct commit_result none = { 0 };
+	struct draft look = { .t = d->t,
+			      .w = &all,
+			      .a = d->a,
+			      .layers = d->layers,
+			      .known = d->known,
+			      .res = &none,
+			      .among = d->w->theirs };
+	int r;
+
+	all.theirs = NULL;
+	all.dry_run = true;
+	all.judge = NULL;
+	r = plan_create(dirfd, name, &look.plan, e);
+	if (r == 0)
+		r = change_walk(d->layers, nlayers, on_change, &look, e);
+	if (look.plan)
+		plan_abandon(look.plan);
+	d->found = look.found;
+	d->nfound = look.nfound;
+	look.known = NULL;
+	look.found = NULL;
+	look.nfound = 0;
+	draft_free(&look);
+	commit_result_free(&none);
+	return r;
 }
 
 int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
@@ -693,12 +743,17 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 	       const char *name, struct commit_result *res, struct err *e)
 {
 	struct draft d = { .t = t, .w = w, .a = a, .layers = layers, .res = res };
+	struct commit_wish decided = *w;
 	uint64_t steps;
 	int r;
 
 	if ((!w->dry_run && apply_tidy(a, e) < 0) || known_open(h, t, &d.known, e) < 0)
 		return -1;
-	r = plan_create(dirfd, name, &d.plan, e);
+	r = w->theirs ? find_theirs(&d, dirfd, name, n, e) : 0;
+	decided.theirs = (const char *const *)d.found;
+	d.w = &decided;
+	if (r == 0)
+		r = plan_create(dirfd, name, &d.plan, e);
 	if (r == 0)
 		r = change_walk(layers, n, on_change, &d, e);
 	d.walked = true;

@@ -115,9 +115,14 @@ int txn_rollback(struct home *h, struct txn *t, struct err *e)
 				.begun_ns = now_ns() };
 
 	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE &&
-	    t->rec.state != TXN_OPEN)
-		return err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
-			       txn_look_name(txn_look(&t->rec)));
+	    t->rec.state != TXN_OPEN) {
+		err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
+			txn_look_name(txn_look(&t->rec)));
+		if (t->rec.state == TXN_COMMITTED)
+			err_hint(e, "stet undo t%lld takes that back",
+				 (long long)t->rec.id);
+		return -1;
+	}
 	if (txn_own(t, e) < 0)
 		return -1;
 	op.done_ns = op.begun_ns;

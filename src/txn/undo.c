@@ -89,6 +89,7 @@ static int flip(struct home *h, struct txn *t, const struct op_record *target, b
 
 struct subset {
 	const struct commit_wish *w;
+	bool redo;
 	struct operation *o;
 	struct plan_writer *out;
 	uint64_t n;
@@ -135,6 +136,16 @@ static int keep_parent(struct subset *s, const struct plan_rec *r, struct err *e
 	return plan_add_as(s->out, &copy, r->serial, e);
 }
 
+/* Is the host to win here? Only where there is something to win: 1. -1: *e is set. */
+static int is_theirs(struct subset *s, const struct plan_rec *r, const char *path,
+		     struct err *e)
+{
+	if (!draft_chosen(s->w->theirs, path) ||
+	    apply_check(s->o->apply, r, s->redo, e) == 0)
+		return 0;
+	return e->kind == ERR_CONFLICT ? 1 : -1;
+}
+
 static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct subset *s = arg;
@@ -142,9 +153,11 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 	AUTO_FREE char *path = xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host,
 					 r->rel);
 	struct plan_rec copy = *r;
+	int theirs = is_theirs(s, r, path, e);
 
-	if ((s->w->paths && !draft_chosen(s->w->paths, path)) ||
-	    draft_chosen(s->w->theirs, path))
+	if (theirs < 0)
+		return -1;
+	if (theirs || (s->w->paths && !draft_chosen(s->w->paths, path)))
 		return r->kind == PLAN_DIR ? keep_parent(s, r, e) : 0;
 	if (draft_chosen(s->w->ours, path))
 		copy.flags |= PLAN_FORCE;
@@ -155,10 +168,10 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 }
 
 /* A change list of its own with the chosen steps of another. */
-static int choose(struct operation *o, const struct commit_wish *w, const char *from,
-		  const char *name, struct err *e)
+static int choose(struct operation *o, const struct commit_wish *w, bool redo,
+		  const char *from, const char *name, struct err *e)
 {
-	struct subset s = { .w = w, .o = o };
+	struct subset s = { .w = w, .redo = redo, .o = o };
 	struct plan *p = NULL;
 	uint64_t n;
 	int r;
@@ -200,7 +213,8 @@ static int describe(const struct txn *t, const struct op_record *target, bool re
 		o->op.plan = xstrdup(target->plan);
 		return 0;
 	}
-	if (operate_plan_name(name, e) < 0 || choose(o, w, target->plan, name, e) < 0)
+	if (operate_plan_name(name, e) < 0 ||
+	    choose(o, w, redo, target->plan, name, e) < 0)
 		return -1;
 	o->op.plan = xstrdup(name);
 	return 0;

@@ -123,7 +123,7 @@ def test_refusals(stet, pending):
         (["commit", "t1", "a"], 4, "t1 is committed; stet undo t1 takes that back"),
         (["rollback"], 4, "t1 is committed.*"),
         (["diff"], 4, "t1 is committed: its changes are the host's; see: stet status t1; .*"),
-        (["redo"], 4, "nothing to redo in .*; see: stet log"),
+        (["redo"], 4, "nothing to redo in .*; see: stet log --ops"),
         (["redo", "t1"], 4, "nothing to redo in t1"),
     ]:
         r = stet(*words, cwd=pending).ok(status)
@@ -282,6 +282,19 @@ def test_conflict_decided(stet, conflicts):
     assert (conflicts / "calm").read_text() == "c\n"
 
 
+def test_what_to_type_keeps_what_was_said(stet, conflicts):
+    """Typed as it stands, it decides the rest of what was asked for, and no more."""
+    r = stet("commit", "both", "gone", "--merge", "-m", "two words", cwd=conflicts).ok(3)
+    said = "stet commit t1 both gone -m 'two words' --merge"
+    assert f"{said} --ours both --ours gone\n" in r.err and "merge text" not in r.err
+    r = stet("commit", "both", "gone", "--ours", "gone", cwd=conflicts).ok(3)
+    word = re.search(r"the host wins: +(stet commit t1 .*)", r.err)[1]
+    assert word == "stet commit t1 both gone --ours gone --theirs both"
+    stet(*word.split()[1:], cwd=conflicts).ok()
+    assert "committed again, in part" in (stet("undo", cwd=conflicts).ok(),
+                                          stet("redo", cwd=conflicts).ok())[1].out
+
+
 def test_merge_refuses_what_overlaps(stet, conflicts):
     r = stet("commit", "--merge", "both", cwd=conflicts).ok(3)
     assert "  both  " in r.err
@@ -328,8 +341,9 @@ def test_conflicts_with_strange_names(stet, work):
     write(work / evil, "1\n")
     stet.run("bash", "-c", "echo 2 > ./-a*", cwd=work).ok()
     (work / evil).write_text("3\n")
-    r = stet("commit", cwd=work).ok(3)
-    assert not re.search(r"[^\x20-\x7e\n…]", r.err), r.err
+    for words in (("--", evil), ()):
+        r = stet("commit", *words, cwd=work).ok(3)
+        assert not re.search(r"[^\x20-\x7e\n…]", r.err), r.err
     ours = next(line for line in r.err.splitlines() if "--ours" in line)
     command = re.sub(r"^stet", stet.path, re.split(r": +", ours)[1])
     subprocess.run(["bash", "-c", command], cwd=work, env=stet.environ(), check=True)
@@ -707,3 +721,13 @@ def test_completion(stet, tmp_path):
     r = subprocess.run(["bash", "-c", code, "bash", script, tmp_path / "d"], check=True,
                        stdout=subprocess.PIPE, text=True)
     assert r.stdout.split() == ["file"]
+
+
+def test_a_stat_is_aligned(stet, work):
+    """By what is seen, not by bytes; and what is pruned has no empty diff."""
+    stet.sh("mkdir d; echo 1 > é; echo 2 > abc", cwd=work).ok()
+    lines = stet("diff", "--stat", cwd=work).ok().out.splitlines()
+    assert lines[:3] == [" abc |     1 +", " d   |     0", " é   |     1 +"]
+    stet("rollback", cwd=work).ok()
+    stet("prune", cwd=work).ok()
+    assert "t1 is pruned" in stet("diff", "t1", cwd=work).ok(4).err

@@ -232,9 +232,24 @@ def test_ours(stet, work):
 def test_theirs(stet, work):
     top = two_sides(stet, work)
     commit(stet, work, theirs=["c/a", "c/g", "c/new"], ours=["c/b", "c/d"]).ok()
-    assert {n: (top / n).read_text() for n in ("a", "b", "d/e", "g/h", "g/i", "new")} == {
-        "a": "host\n", "b": "inside\n", "d/e": "inside\n", "g/h": "host\n", "g/i": "base\n",
-        "new": "host\n"}
+    assert {n: (top / n).read_text() for n in ("a", "b", "d/e", "g/h", "new")} == {
+        "a": "host\n", "b": "inside\n", "d/e": "inside\n", "g/h": "host\n", "new": "host\n"}
+    assert not (top / "g" / "i").exists()
+
+
+def test_theirs_speaks_of_conflicts_alone(stet, work):
+    """All conflicts to the host: the rest is committed, and the other way round in an undo."""
+    shell("echo base > a; echo base > b; mkdir d; echo base > d/c", work)
+    stet.sh("echo inside > a; echo inside > b; rm -r d; mkdir n; echo n > n/n", cwd=work).ok()
+    (work / "a").write_text("host\n")
+    commit(stet, work, theirs=["."]).ok()
+    assert {n: (work / n).read_text() for n in ("a", "b", "n/n")} == {
+        "a": "host\n", "b": "inside\n", "n/n": "n\n"} and not (work / "d").exists()
+    (work / "b").write_text("later\n")
+    undo(stet, work).ok(CONFLICT)
+    undo(stet, work, "--theirs", ".").ok()
+    assert {n: (work / n).read_text() for n in ("a", "b", "d/c")} == {
+        "a": "host\n", "b": "later\n", "d/c": "base\n"} and not (work / "n").exists()
 
 
 def test_theirs_in_a_directory_that_goes(stet, work):

@@ -225,6 +225,7 @@ RISKS = {
     "git hook": "mkdir -p .git/hooks; echo 'exit 1' > .git/hooks/pre-commit",
     "git configuration": "mkdir -p .git; echo '[core]' > .git/config",
     "CI file": "mkdir -p .github/workflows; echo on: push > .github/workflows/ci.yml",
+    "in a package": "mkdir -p node_modules/p; echo x > node_modules/p/.bashrc",
     "gitlab": "echo a: b > .gitlab-ci.yml", "envrc": "echo x > .envrc",
     "editor": "mkdir .vscode; echo {} > .vscode/tasks.json",
     "link out": "ln -s /etc/passwd x", "link up": "mkdir d; ln -s ../../.. d/x",
@@ -236,7 +237,10 @@ HARMLESS = {
     "absolute link within": "ln -s \"$PWD/y\" x", "sample hook":
     "mkdir -p .git/hooks; echo > .git/hooks/pre-commit.sample", "sticky": "mkdir -m 1777 d",
     "setgid directory": "mkdir d; chmod g+s d", "hook-like": "mkdir hooks; echo > hooks/post",
-    "up and in": "mkdir -p a/b; ln -s ../../y a/b/x",
+    "up and in": "mkdir -p a/b; ln -s ../../y a/b/x", "packages":
+    "mkdir -p node_modules/p/.github/workflows lib/site-packages/q/.vscode; "
+    "touch node_modules/p/.travis.yml node_modules/p/.github/workflows/x.yml "
+    "lib/site-packages/q/.gitmodules lib/site-packages/q/.vscode/tasks.json",
 }
 
 

@@ -86,6 +86,7 @@ def test_conflict_with_the_host(stet, project):
     r = json.loads(out)
     assert (r["reason"], r["fate"]) == ("conflict", "rolled back")
     assert [os.path.basename(c["path"]) for c in r["error"]["conflicts"]] == ["a"]
+    assert r["error"]["hint"].startswith("stet undo t1 makes it pending again")
     assert (project / "a").read_text() == "theirs\n" and not (project / "b").exists()
     assert not pending(stet)
 
