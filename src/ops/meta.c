@@ -36,10 +36,26 @@ const struct verb verb_version = {
 	.json = version_json,
 };
 
+/* The first word of verbs of two: all of them are meant. */
+static bool is_group(const char *name, struct buf *all)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; verbs[i]; i++)
+		if (strncmp(verbs[i]->name, name, n) == 0 && verbs[i]->name[n] == ' ')
+			buf_addf(all, "%sstet %s", all->len ? ", " : "", verbs[i]->name);
+	return all->len;
+}
+
 int verb_unknown(const char *name, struct err *e)
 {
 	const struct verb *near = verb_nearest(name);
+	AUTO_BUF struct buf all = BUF_INIT;
 
+	if (is_group(name, &all)) {
+		err_set(e, ERR_USAGE, "%s: a second word is missing", name);
+		return err_hint(e, "%s", buf_str(&all));
+	}
 	err_set(e, ERR_USAGE, "unknown command '%s'", name);
 	if (near)
 		return err_hint(e, "did you mean: stet %s", near->name);

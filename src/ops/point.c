@@ -234,8 +234,8 @@ int op_restore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	int r = 0;
 
 	if (!rq->from) {
-		err_set(e, ERR_USAGE, "restore: from which checkpoint?");
-		return err_hint(e, "stet restore --from N PATH; stet log lists them");
+		err_set(e, ERR_USAGE, "restore: --from N is missing");
+		return err_hint(e, "stet log lists the checkpoints");
 	}
 	if (point_parse(rq->from, "--from", &res->from, e) < 0 ||
 	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)

@@ -19,8 +19,8 @@ static const struct verb_opt opts[] = {
 };
 
 static const struct verb_arg args[] = {
-	{ "TX", ARG_TXN, true, false, AT(txn) },
-	{ "N", ARG_WORD, false, true, AT(paths) },
+	{ "TX|N", ARG_TXN, true, false, AT(txn) },
+	{ "N|PATH", ARG_WORD, false, true, AT(paths) },
 	{ NULL },
 };
 

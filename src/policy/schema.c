@@ -282,6 +282,23 @@ static cyaml_config_t config(struct complaint *c)
 	};
 }
 
+/* The library's words where they are those of its own making. */
+static const char *in_words(const char *reason)
+{
+	static const struct {
+		const char *theirs, *ours;
+	} words[] = {
+		{ "Expecting SEQUENCE", "a list is expected here, such as [a, b]" },
+		{ "Expecting MAPPING", "keys with values are expected here" },
+		{ "Expecting SCALAR", "a single value is expected here" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strncmp(reason, words[i].theirs, strlen(words[i].theirs)) == 0)
+			return words[i].ours;
+	return reason;
+}
+
 static int complain(const char *name, const struct scan *s, struct complaint *c,
 		    cyaml_err_t r, struct err *e)
 {
@@ -299,7 +316,7 @@ static int complain(const char *name, const struct scan *s, struct complaint *c,
 					 i ? line + 1 : line);
 	}
 	return err_set(e, ERR_USAGE, "%s:%u: %s", name, line,
-		       c->reason[0] ? c->reason : cyaml_strerror(r));
+		       c->reason[0] ? in_words(c->reason) : cyaml_strerror(r));
 }
 
 static uint32_t letters_of(const char *const *patterns, uint32_t n)

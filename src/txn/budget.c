@@ -39,6 +39,16 @@ static uint64_t space_at(int dirfd, const char *name, unsigned depth)
 	return sum;
 }
 
+uint64_t data_space(const struct txn_record *r)
+{
+	uint64_t sum = space_at(AT_FDCWD, r->dir, 0);
+
+	for (size_t i = 0; i < r->nlayers; i++)
+		if (strncmp(r->layers[i].dir, r->dir, strlen(r->dir)) != 0)
+			sum += space_at(AT_FDCWD, r->layers[i].dir, 0);
+	return sum;
+}
+
 struct past {
 	int64_t id, end_ns;
 	enum txn_state state;
@@ -58,10 +68,7 @@ static int collect(void *arg, struct txn_record *r, struct err *e)
 	(void)e;
 	if (r->state != TXN_COMMITTED && r->state != TXN_ROLLED_BACK)
 		return 0;
-	p.bytes = space_at(AT_FDCWD, r->dir, 0);
-	for (size_t i = 0; i < r->nlayers; i++)
-		if (strncmp(r->layers[i].dir, r->dir, strlen(r->dir)) != 0)
-			p.bytes += space_at(AT_FDCWD, r->layers[i].dir, 0);
+	p.bytes = data_space(r);
 	if ((h->n & (h->n - 1)) == 0)
 		h->v = xrealloc(h->v, (h->n ? 2 * h->n : 16) * sizeof(*h->v));
 	h->v[h->n++] = p;

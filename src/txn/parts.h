@@ -30,6 +30,9 @@ int64_t exact_time(int dir);
 /* Deletes the transaction's directories, all layers. -errno of the first failure. */
 int data_remove(const struct txn_record *r, uint64_t *bytes);
 
+/* What they take on the disk; what cannot be read counts nothing. */
+uint64_t data_space(const struct txn_record *r);
+
 /* Puts them aside instead, under a name that txn_clear() knows: deleting takes longer. */
 #define GONE ".gone"
 void data_retire(const struct txn_record *r);

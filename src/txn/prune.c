@@ -184,6 +184,8 @@ static int prune_one(struct prune *p, struct txn_record *r, struct err *e)
 	struct txn t = { .rec = *r, .lock = -1 };
 	int x = txn_own(&t, e);
 
+	if (x == 0 && p->dry_run)
+		p->res->bytes += data_space(r);
 	/* The row first: data without a row is swept up, a row without data is a lie. */
 	if (x == 0 && !p->dry_run)
 		x = journal_txn_move(p->h->journal, r->id, TXN_ROLLED_BACK, TXN_PRUNED,

@@ -179,7 +179,7 @@ def test_fork_and_explore_at(stet, ended):
     (["rollback", "--to", "x"], 1, "--to: 'x' is not the number of a checkpoint; see: stet log"),
     (["diff", "1..9"], 1, "t1 has no checkpoint 9; see: stet log t1"),
     (["show", "x"], 1, "show: which checkpoint?"),
-    (["restore", "a"], 1, "restore: from which checkpoint?"),
+    (["restore", "a"], 1, "restore: --from N is missing; stet log lists the checkpoints"),
     (["restore", "d/d/x", "--from", "1"], 0, ""),
     (["commit", "--at", "9"], 1, "t1 has no checkpoint 9"),
     (["fork", "--at", "9"], 125, "t1 has no checkpoint 9"),
