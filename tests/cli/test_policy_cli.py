@@ -128,10 +128,9 @@ def test_run_follows_it(stet, work, home):
     assert stet("status", "--json", cwd=work).json()["txn"]["policy"]
 
 
-@pytest.mark.parametrize("words", [["policy"], ["policy", "chekc", "x"]])
-def test_half_a_name(stet, work, words):
-    r = stet(*words, cwd=work)
-    assert r.rc == 1 and "did you mean: stet policy " in r.err
+def test_nearly_a_name(stet, work):
+    r = stet("policy", "chekc", "x", cwd=work).ok(1)
+    assert "did you mean: stet policy check" in r.err
 
 
 def test_help_of_two_words(stet):
