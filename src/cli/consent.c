@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
 #include "cli/cli.h"
+#include "cli/show.h"
 #include "cli/term.h"
 #include "ops/diff.h"
 #include "ops/verbs.h"
@@ -19,10 +19,13 @@ static void show_command(struct buf *b, const struct exec_facts *f)
 
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strlen(f->argv[i]);
+		AUTO_FREE char *part = NULL;
+		char *word[2] = { NULL, NULL };
 
 		if (i)
 			buf_addc(b, ' ');
-		text_quote(b, f->argv[i], len < WORD_MAX ? len : WORD_MAX);
+		word[0] = part = xstrndup(f->argv[i], len < WORD_MAX ? len : WORD_MAX);
+		show_argv(b, word);
 		if (len > WORD_MAX)
 			buf_adds(b, "…");
 	}

@@ -283,3 +283,12 @@ def test_half_a_terminal(stet, work):
 
 def test_no_terminal_means_no_controlling_terminal(stet, work):
     assert stet.sh(": < /dev/tty", cwd=work).rc != 0
+
+
+def test_what_is_asked_about_is_quoted(stet, work):
+    """One word with a space in it is not two."""
+    c = run(stet, work, "git", "push", "--force", "a b", "it's\x1b[2J")
+    c.expect_exact(r"may this run?  git push --force 'a b' 'it'\''s\033[2J'" + "\r\n")
+    c.expect_exact("? ")
+    c.send("n")
+    ended(c, 126)
