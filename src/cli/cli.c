@@ -219,7 +219,9 @@ static int check_output(struct err *e)
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
-	return err_sys(e, errno ? errno : EIO, "standard output");
+	if (errno)
+		return err_sys(e, errno, "standard output");
+	return err_set(e, ERR_SYSTEM, "standard output: not all of it could be written");
 }
 
 /* The verb itself, with a bar for who waits. */
@@ -264,8 +266,9 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	if (v->free)
 		v->free(res);
 	if (r == 0 &&
-	    (!(v->flags & VERB_RUNS) || (v->flags & VERB_CAPTURES && common->json)))
-		r = check_output(&e);
+	    (!(v->flags & VERB_RUNS) || (v->flags & VERB_CAPTURES && common->json)) &&
+	    check_output(&e) < 0) /* nor would it take an object that says so */
+		return cli_report(v, false, &e);
 	if (r < 0)
 		return cli_report(v, common->json, &e);
 	return c->status < 0 ? status : c->status;
