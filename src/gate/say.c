@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -51,15 +53,22 @@ static bool is_stream(int fd)
 	       (domain == AF_UNIX || domain == AF_INET || domain == AF_INET6);
 }
 
-/* A description of our own that does not wait: theirs is not ours to change. */
+/*
+ * A description of our own that does not wait: theirs is not ours to change. A pipe that another
+ * user made (sudo -u, containers, CI) cannot be opened; newer kernels write to it without
+ * waiting all the same.
+ */
 static void write_now(int fd, const char *line)
 {
+	const struct iovec io = { .iov_base = (void *)(uintptr_t)line,
+				  .iov_len = strlen(line) };
 	AUTO_CLOSE int own = -1;
 	char name[32];
 
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	own = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (own >= 0 && write(own, line, strlen(line)) < 0)
+	if (own >= 0 ? write(own, line, strlen(line)) < 0
+		     : pwritev2(fd, &io, 1, -1, RWF_NOWAIT) < 0)
 		return;
 }
 
