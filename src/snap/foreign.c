@@ -15,10 +15,8 @@
 #include "snap/store.h"
 
 enum {
-	ENTRIES_MAX = 4000, /* names that are read, nearest first */
-	LOOKS_MAX = 2000,   /* where others may have put something */
-	LOOKS_DIRS = 200,   /* elsewhere: at directories, for a member of groups, */
-	LOOKS_FEW = 60,	    /* and at everything */
+	ENTRIES_MAX = 2000,	     /* for a member of several groups */
+	ENTRIES_FEW = 200,	     /* for anybody else */
 	FILE_MAX = 64 * 1024 * 1024, /* larger files are not copied ahead */
 	TOTAL_MAX = 256 * 1024 * 1024,
 };
@@ -28,34 +26,26 @@ struct scan {
 	int up; /* the upper */
 	uid_t uid;
 	gid_t gid;
-	unsigned read, looked;
-	unsigned dirs; /* how many looks may be spent on directories alone */
+	unsigned looked, most;
 	uint64_t copied;
 	unsigned adopted;
 	/* Directories still to be read: breadth first, what is near is edited first. */
-	struct place {
-		char *rel;
-		bool shared; /* others may have put something there */
-	} * queue;
+	char **queue;
 	size_t head, tail, cap;
 };
 
-static bool is_foreign(const struct scan *s, const struct stat *st)
+static void enqueue(struct scan *s, char *rel)
 {
-	return st->st_uid != s->uid || st->st_gid != s->gid;
-}
-
-static void enqueue(struct scan *s, char *rel, const struct stat *st)
-{
-	/* A group with the user's own number has nobody else in it. */
-	const mode_t others = S_IWOTH | (s->gid == s->uid ? 0 : S_IWGRP);
-
 	if (s->tail == s->cap) {
 		s->cap = s->cap ? 2 * s->cap : 64;
 		s->queue = xrealloc(s->queue, s->cap * sizeof(*s->queue));
 	}
-	s->queue[s->tail++] = (struct place){ rel,
-					      is_foreign(s, st) || st->st_mode & others };
+	s->queue[s->tail++] = rel;
+}
+
+static bool is_foreign(const struct scan *s, const struct stat *st)
+{
+	return st->st_uid != s->uid || st->st_gid != s->gid;
 }
 
 /* Makes the directory @rel and all above it in the upper, as the host has them. */
@@ -184,28 +174,13 @@ static int adopt(struct scan *s, int host, const char *rel, const struct stat *s
 	return r;
 }
 
-/*
- * Each look costs as much as anything else that is done at the beginning of a run, so they go where
- * they may find something: a directory that is one's own, and that nobody else writes to, hardly
- * ever holds a file of another owner or group.
- */
-static bool may_look(const struct scan *s, bool shared, unsigned char type)
-{
-	if (shared)
-		return s->looked < LOOKS_MAX;
-	return s->looked < LOOKS_FEW ||
-	       (s->looked < s->dirs && (type == DT_DIR || type == DT_UNKNOWN));
-}
-
-static int scan_dir(struct scan *s, int host, const char *rel, bool shared)
+static int scan_dir(struct scan *s, int host, const char *rel)
 {
 	AUTO_CLOSEDIR DIR *d = NULL;
 	struct dirent *de;
 	struct stat st;
 	int fd, r;
 
-	if (!may_look(s, shared, DT_DIR))
-		return 0;
 	fd = openat(host, *rel ? rel : ".",
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -215,12 +190,10 @@ static int scan_dir(struct scan *s, int host, const char *rel, bool shared)
 		close(fd);
 		return -ENOMEM;
 	}
-	while (may_look(s, shared, DT_DIR) && s->read++ < ENTRIES_MAX &&
-	       (de = readdir(d))) {
+	while (s->looked < s->most && (de = readdir(d))) {
 		char *sub;
 
-		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
-		    !may_look(s, shared, de->d_type))
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
 		s->looked++;
 		if (fstatat(fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -231,7 +204,7 @@ static int scan_dir(struct scan *s, int host, const char *rel, bool shared)
 		r = adopt(s, host, sub, &st);
 		if (S_ISDIR(st.st_mode) && strcmp(de->d_name, "node_modules") != 0 &&
 		    strcmp(de->d_name, "objects") != 0)
-			enqueue(s, sub, &st);
+			enqueue(s, sub);
 		else
 			free(sub);
 		if (r < 0)
@@ -240,14 +213,14 @@ static int scan_dir(struct scan *s, int host, const char *rel, bool shared)
 	return 0;
 }
 
-/* What is not one's own is rare for who is in no other group: then only what is near counts. */
-static unsigned dirs_most(void)
+/* Files of other groups are rare for who is in none: then only what is nearest is looked at. */
+static unsigned entries_most(void)
 {
 	gid_t groups[2];
 	int n = getgroups(2, groups);
 
-	return n < 0 || n > 1 || (n == 1 && groups[0] != getegid()) ? LOOKS_DIRS
-								    : LOOKS_FEW;
+	return n < 0 || n > 1 || (n == 1 && groups[0] != getegid()) ? ENTRIES_MAX
+								    : ENTRIES_FEW;
 }
 
 int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err *e)
@@ -259,23 +232,20 @@ int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err 
 			  .up = up,
 			  .uid = geteuid(),
 			  .gid = getegid(),
-			  .dirs = dirs_most() };
-	const char *top = dir + strlen(l->host);
+			  .most = entries_most() };
+	size_t base = strlen(l->host);
 	struct stat st;
 	int r = 0;
 
 	if (host < 0 || up < 0)
 		return err_sys(e, errno, "cannot open %s", host < 0 ? l->host : uppath);
-	top += *top == '/';
-	if (fstatat(host, top, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) == 0) {
-		enqueue(&s, xstrdup(top), &st);
-		if (*top)
-			r = adopt(&s, host, top, &st);
-	}
-	for (; r == 0 && s.head < s.tail && s.read < ENTRIES_MAX; s.head++)
-		r = scan_dir(&s, host, s.queue[s.head].rel, s.queue[s.head].shared);
+	enqueue(&s, xstrdup(dir[base] == '/' ? dir + base + 1 : dir + base));
+	if (*s.queue[0] && fstatat(host, s.queue[0], &st, AT_SYMLINK_NOFOLLOW) == 0)
+		r = adopt(&s, host, s.queue[0], &st);
+	while (r == 0 && s.head < s.tail && s.looked < s.most)
+		r = scan_dir(&s, host, s.queue[s.head++]);
 	for (size_t i = 0; i < s.tail; i++)
-		free(s.queue[i].rel);
+		free(s.queue[i]);
 	free(s.queue);
 	if (s.adopted)
 		log_debug("adopted %u objects of other owners below %s", s.adopted, dir);
