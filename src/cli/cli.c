@@ -123,21 +123,22 @@ static int write_item(void *arg, json_t *item, struct err *e)
 static void write_with_list(const struct verb *v, const void *res, json_t *o)
 {
 	struct list_out l = { BUF_INIT, false };
-	json_t *failed = json_object();
+	json_t *failed;
 	struct err e;
 
 	json_dump_callback(o, add_text, &l.text, JSON_FLAGS);
 	fwrite(l.text.data, 1, l.text.len - 1, stdout);
 	fprintf(stdout, ",\"%s\":[", v->list.key);
 	if (v->list.each(res, write_item, &l, &e) < 0) {
+		failed = json_object();
 		json_set_str(failed, "error", e.msg);
 		buf_reset(&l.text);
 		json_dump_callback(failed, add_text, &l.text, JSON_FLAGS | JSON_EMBED);
 		fprintf(stdout, "],%s}\n", buf_str(&l.text));
+		json_decref(failed);
 	} else {
 		fputs("]}\n", stdout);
 	}
-	json_decref(failed);
 	json_decref(o);
 	buf_free(&l.text);
 }

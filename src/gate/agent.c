@@ -55,30 +55,9 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_one_of(const char *name, const char *const *names, size_t n)
+static unsigned runs(const char *program)
 {
-	while (n--)
-		if (strcmp(name, names[n]) == 0)
-			return true;
-	return false;
-}
-
-static bool is_shell(const char *name)
-{
-	static const char *const names[] = {
-		"sh", "bash", "dash", "zsh", "ksh", "busybox"
-	};
-
-	return is_one_of(name, names, ARRAY_SIZE(names));
-}
-
-static bool is_interpreter(const char *name)
-{
-	static const char *const names[] = { "node", "nodejs", "bun",
-					     "deno", "perl",   "ruby" };
-
-	return is_shell(name) || strncmp(name, "python", 6) == 0 ||
-	       is_one_of(name, names, ARRAY_SIZE(names));
+	return policy_runs(policy_builtin(), base_of(program));
 }
 
 /*
@@ -91,7 +70,7 @@ static const char *program_of(const char *args, size_t argc, size_t *n)
 	const char *name = args;
 
 	*n = 1;
-	if (argc < 2 || !is_interpreter(base_of(args)))
+	if (argc < 2 || !(runs(args) & RUNS_SCRIPT))
 		return name;
 	/* --max-old-space-size=4096: one word each. */
 	while (*n < argc) {
@@ -104,22 +83,13 @@ static const char *program_of(const char *args, size_t argc, size_t *n)
 	return NULL;
 }
 
-/* Programs that do nothing by themselves but start another one, and wait for it. */
+/* A program that does nothing by itself but start another one, and wait for it. */
 static bool is_launcher(const struct image *i)
 {
-	static const char *const names[] = {
-		"npx",	   "npm",    "pnpm",	"pnpx",	   "yarn",
-		"yarnpkg", "bunx",   "uv",	"uvx",	   "pipx",
-		"poetry",  "pipenv", "hatch",	"mise",	   "asdf",
-		"volta",   "direnv", "nix",	"devbox",  "env",
-		"timeout", "nice",   "ionice",	"chrt",	   "stdbuf",
-		"nohup",   "setsid", "setpriv", "sudo",	   "doas",
-		"script",  "time",   "unshare", "taskset", "dbus-run-session",
-	};
 	size_t n;
 	const char *name = program_of(i->args, i->argc, &n);
 
-	return name && is_one_of(base_of(name), names, ARRAY_SIZE(names));
+	return name && runs(name) & RUNS_COMMAND;
 }
 
 /* A shell that was given a text: what a launcher puts between itself and the program. */
@@ -127,7 +97,7 @@ static bool has_text(const struct image *i)
 {
 	const char *second = after(i->args, i->argc, 1);
 
-	return second && is_shell(base_of(i->exe)) && strcmp(second, "-c") == 0;
+	return second && runs(i->exe) & RUNS_TEXT && strcmp(second, "-c") == 0;
 }
 
 /* /x/codex.js and /y/codex */

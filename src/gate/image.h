@@ -17,8 +17,7 @@ struct image {
 	struct stat st;	      /* of exe, if that is known */
 	char *args;	      /* NUL after each */
 	size_t args_len, argc;
-	unsigned
-		recalled; /* exe and what belongs to it are a guess: see recall.h. 0: a look */
+	unsigned recalled; /* not 0: exe and its file are a guess, see recall.h */
 };
 
 struct recall;

@@ -37,25 +37,23 @@ const struct verb verb_version = {
 };
 
 /* The first word of verbs of two: all of them are meant. */
-static bool is_group(const char *name, struct buf *all)
+static int half_a_name(const char *name, struct err *e)
 {
-	size_t n = strlen(name);
+	AUTO_BUF struct buf all = BUF_INIT;
 
 	for (size_t i = 0; verbs[i]; i++)
-		if (strncmp(verbs[i]->name, name, n) == 0 && verbs[i]->name[n] == ' ')
-			buf_addf(all, "%sstet %s", all->len ? ", " : "", verbs[i]->name);
-	return all->len;
+		if (verb_is_in(verbs[i], name))
+			buf_addf(&all, "%sstet %s", all.len ? ", " : "", verbs[i]->name);
+	err_set(e, ERR_USAGE, "%s: a second word is missing", name);
+	return err_hint(e, "%s", buf_str(&all));
 }
 
 int verb_unknown(const char *name, struct err *e)
 {
 	const struct verb *near = verb_nearest(name);
-	AUTO_BUF struct buf all = BUF_INIT;
 
-	if (is_group(name, &all)) {
-		err_set(e, ERR_USAGE, "%s: a second word is missing", name);
-		return err_hint(e, "%s", buf_str(&all));
-	}
+	if (verb_is_group(name))
+		return half_a_name(name, e);
 	err_set(e, ERR_USAGE, "unknown command '%s'", name);
 	if (near)
 		return err_hint(e, "did you mean: stet %s", near->name);

@@ -89,8 +89,7 @@ enum verb_flags {
  */
 typedef int verb_item_fn(void *arg, json_t *item, struct err *e);
 struct verb_list {
-	const char
-		*key; /* comes after all keys of verb.json; NULL: there is no such list */
+	const char *key; /* after all those of verb.json; NULL: there is no such list */
 	int (*each)(const void *res, verb_item_fn *emit, void *arg, struct err *e);
 };
 
@@ -124,8 +123,9 @@ extern const struct verb *const verbs[];
  */
 const struct verb *verb_at(int argc, char *const *argv, int *words);
 
-/* Is it the first word of such names? */
+/* Is it the first word of such names, and of this one's? */
 bool verb_is_group(const char *name);
+bool verb_is_in(const struct verb *v, const char *group);
 
 /* By exact name, or NULL. */
 const struct verb *verb_find(const char *name);

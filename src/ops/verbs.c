@@ -100,14 +100,20 @@ const struct verb *verb_at(int argc, char *const *argv, int *words)
 	return argc > 0 ? verb_find(argv[0]) : NULL;
 }
 
+bool verb_is_in(const struct verb *v, const char *group)
+{
+	size_t len = strlen(group);
+
+	return strncmp(v->name, group, len) == 0 && v->name[len] == ' ';
+}
+
 bool verb_is_group(const char *name)
 {
-	size_t len = strlen(name), i;
+	size_t i = 0;
 
-	for (i = 0; verbs[i]; i++)
-		if (strncmp(verbs[i]->name, name, len) == 0 && verbs[i]->name[len] == ' ')
-			return true;
-	return false;
+	while (verbs[i] && !verb_is_in(verbs[i], name))
+		i++;
+	return verbs[i];
 }
 
 enum { NAME_MAX_LEN = 24 };

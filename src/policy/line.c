@@ -292,3 +292,14 @@ const struct doc_tool *tool_find(const struct policy *p, const char *name)
 		}
 	return NULL;
 }
+
+unsigned policy_runs(const struct policy *p, const char *name)
+{
+	const struct doc_tool *t = tool_find(p, name);
+	const struct doc_inner *in = t ? t->inner : NULL;
+
+	if (!in)
+		return 0;
+	return (in->command ? RUNS_COMMAND : 0U) | (in->script ? RUNS_SCRIPT : 0U) |
+	       (in->stdin_text ? RUNS_TEXT : 0U);
+}

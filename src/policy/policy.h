@@ -109,6 +109,14 @@ void policy_text_hash(const char *text, size_t len, char hex[65]);
 void policy_judge_exec(const struct policy *p, const struct exec_facts *f,
 		       struct verdict *v);
 
+/* How the program of that name runs others, as the tables have it; 0 if it is in none. */
+enum policy_runs {
+	RUNS_COMMAND = 1 << 0, /* its operands, as timeout, npx */
+	RUNS_SCRIPT = 1 << 1,  /* the file that is its first operand, as python */
+	RUNS_TEXT = 1 << 2,    /* shell text: it is a shell */
+};
+unsigned policy_runs(const struct policy *p, const char *name);
+
 /*
  * Judges shell text before it runs. What is not certain from the text is VERDICT_DEFER,
  * unless something certain in it is stricter. Text that is not well-formed is deferred. The
