@@ -16,6 +16,9 @@
 #                              rates of the built-in policy, as text and run for real with
 #                              canaries outside; writes docs/policy-report.md
 #   make powercut              a logged disk, cut off at many points (root)
+#   make vm [TESTS="test_limits"]
+#                              the live and unit tests on Debian 12's own kernel, in a virtual
+#                              machine with cgroups of version 2 (root)
 #   make fidelity              every pair of objects through commit, undo, redo
 #   make model                 checkpoints against plain copies, thousands of random steps
 #   make install PREFIX=/usr/local DESTDIR=
@@ -70,6 +73,10 @@ torture powercut fidelity model:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
 
+vm:
+	@"$(AUX)/deps" build test vm
+	@"$(ROOT)/tests/vm/run" $(TESTS)
+
 install:
 	@"$(AUX)/deps" build
 	@"$(AUX)/door" install "$(PREFIX)" "$(DESTDIR)"
@@ -85,4 +92,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test long race fuzz policy-report torture powercut fidelity model install bench fmt clean
+.PHONY: all run test long race fuzz policy-report torture powercut fidelity model vm install bench fmt clean

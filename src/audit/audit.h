@@ -100,7 +100,8 @@ int audit_read(struct audit_reader *r, struct audit_line *l);
 /* Waits until there may be more: 0; -EINTR after a signal; another -errno. */
 int audit_wait(struct audit_reader *r);
 
-/* Everything that is not right, from the first line to the head. */
+/* Everything that is not right, from the first line to the head: @what continues "line N …", or,
+ * if the line is 0, is the whole sentence. */
 typedef void audit_complain(void *arg, uint64_t line, const char *what);
 int audit_verify(const char *dir, audit_complain *fn, void *arg, uint64_t *records,
 		 struct err *e);
@@ -118,6 +119,7 @@ struct redact {
 	/* What the next word is: a secret, one after a colon, or one that may hold one. */
 	enum { REDACT_NOTHING, REDACT_WORD, REDACT_COLON, REDACT_PASSWORD } next;
 	char program[32]; /* whose short options these are */
+	bool login;	  /* it is told to log in: docker login, and the like */
 };
 void redact_word(struct redact *r, const char *s, size_t len, struct buf *out);
 

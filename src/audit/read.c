@@ -297,16 +297,20 @@ static void check_end(struct verify *v, const struct audit_reader *r, int head)
 		v->fn(v->arg, r->number + 1,
 		      "is only the beginning of a record: a crash; the next record says so");
 	if (head == -ENOENT && v->records)
-		v->fn(v->arg, r->number,
+		v->fn(v->arg, 0,
 		      AUDIT_HEAD " is missing: whether the end is whole is not known");
 	else if (head < 0 && head != -ENOENT)
-		v->fn(v->arg, r->number, AUDIT_HEAD " is damaged");
+		v->fn(v->arg, 0, AUDIT_HEAD " is damaged");
 	else if (head == 0 && v->head.seq > v->last) {
-		missing = xasprintf("%" PRIu64 " records after it are missing",
-				    v->head.seq - v->last);
+		uint64_t n = v->head.seq - v->last;
+
+		missing = xasprintf("%s: %" PRIu64 " record%s%s %s missing",
+				    r->number ? "is the last" : AUDIT_LOG " is empty", n,
+				    n == 1 ? "" : "s", r->number ? " after it" : "",
+				    n == 1 ? "is" : "are");
 		v->fn(v->arg, r->number, missing);
 	} else if (head == 0 && v->head.seq && (!v->head_seen || !v->head_same))
-		v->fn(v->arg, r->number, "does not end as " AUDIT_HEAD " says");
+		v->fn(v->arg, r->number, "is not the end that " AUDIT_HEAD " tells of");
 }
 
 int audit_verify(const char *dir, audit_complain *fn, void *arg, uint64_t *records,

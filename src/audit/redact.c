@@ -198,16 +198,20 @@ static void look_ahead(struct redact *r, const char *s, size_t len, const char *
 		else if ((len == 2 && memcmp(s, "-u", 2) == 0) ||
 			 (len == 6 && memcmp(s, "--user", 6) == 0))
 			r->next = REDACT_PASSWORD;
-		else if (len == 2 && memcmp(s, "-p", 2) == 0 && is_program(r, "sshpass"))
+		else if (len == 2 && memcmp(s, "-p", 2) == 0 &&
+			 (r->login || is_program(r, "sshpass")))
 			r->next = REDACT_WORD;
 		return;
 	}
+	/* Within a shell's double quotes the quotes of JSON are escaped. */
+	while (len > 1 && s[len - 1] == '\\')
+		len--;
 	/* "Authorization: …", and "password": "…" in a text of JSON. */
 	if (len > 1 && s[len - 1] == ':' && is_secret_name(s, len - 1)) {
 		r->next = REDACT_WORD;
 		return;
 	}
-	while (k < nrest && strchr("\"' ", rest[k]))
+	while (k < nrest && strchr("\"' \\", rest[k]))
 		k++;
 	if (k && k < nrest && rest[k] == ':' && is_secret_name(s, len))
 		r->next = REDACT_COLON;
@@ -228,6 +232,13 @@ static bool is_scheme(const char *s, size_t len)
 	return false;
 }
 
+static bool all_backslashes(const char *s, size_t len)
+{
+	while (len && s[len - 1] == '\\')
+		len--;
+	return !len;
+}
+
 static void one(struct redact *r, const char *s, size_t len, const char *rest,
 		size_t nrest, struct buf *out)
 {
@@ -235,9 +246,15 @@ static void one(struct redact *r, const char *s, size_t len, const char *rest,
 	const char *colon = memchr(s, ':', len);
 
 	if (next == REDACT_COLON && *s == ':') {
-		buf_addc(out, ':');
-		r->next = len == 1 ? REDACT_WORD : REDACT_NOTHING;
-		buf_adds(out, len == 1 ? "" : COVER);
+		bool alone = all_backslashes(s + 1, len - 1);
+
+		buf_add(out, s, alone ? len : 1);
+		r->next = alone ? REDACT_WORD : REDACT_NOTHING;
+		buf_adds(out, alone ? "" : COVER);
+		return;
+	}
+	if (next == REDACT_WORD && all_backslashes(s, len)) { /* of the quote after it */
+		buf_add(out, s, len);
 		return;
 	}
 	if (next == REDACT_WORD && is_scheme(s, len)) {
@@ -256,7 +273,7 @@ static void one(struct redact *r, const char *s, size_t len, const char *rest,
 	}
 	if (len > 2 && memcmp(s, "-p", 2) == 0 &&
 	    (is_program(r, "mysql") || is_program(r, "mariadb") ||
-	     is_program(r, "sshpass"))) {
+	     is_program(r, "sshpass") || r->login)) {
 		buf_adds(out, "-p" COVER);
 		return;
 	}
@@ -269,6 +286,7 @@ static void note_program(struct redact *r, const char *s, size_t len)
 	const char *slash = memrchr(s, '/', len);
 	size_t skip = slash ? (size_t)(slash - s) + 1 : 0;
 
+	r->login = false;
 	snprintf(r->program, sizeof(r->program), "%.*s", (int)(len - skip), s + skip);
 }
 
@@ -288,11 +306,26 @@ static size_t pem_block(const char *s, size_t len)
 	return line ? (size_t)(line - s) + 5 : len;
 }
 
+/* The quote that ends the string which begins at @s; one that is escaped, if that one is. */
+static const char *closing(const char *s, size_t len, bool escaped)
+{
+	for (size_t i = 1; i < len; i++) {
+		if (s[i] == '\\' && i + 1 < len && *s == '"') {
+			if (escaped && s[i + 1] == *s)
+				return s + i + 1;
+			i++;
+		} else if (s[i] == *s) {
+			return s + i;
+		}
+	}
+	return NULL;
+}
+
 /* The length of a quoted string that begins here, if it is one and does not begin with the name
  * of a scheme. */
-static size_t quoted(const char *s, size_t len)
+static size_t quoted(const char *s, size_t len, bool escaped)
 {
-	const char *end = *s == '\'' || *s == '"' ? memchr(s + 1, *s, len - 1) : NULL;
+	const char *end = *s == '\'' || *s == '"' ? closing(s, len, escaped) : NULL;
 	size_t n = 0;
 
 	if (!end)
@@ -304,7 +337,7 @@ static size_t quoted(const char *s, size_t len)
 
 void redact_word(struct redact *r, const char *s, size_t len, struct buf *out)
 {
-	bool command = !r->program[0];
+	bool command = !r->program[0], escaped;
 	size_t i = 0, n;
 
 	if (!len && r->next == REDACT_WORD)
@@ -316,9 +349,11 @@ void redact_word(struct redact *r, const char *s, size_t len, struct buf *out)
 			i += n;
 			continue;
 		}
-		n = r->next == REDACT_WORD ? quoted(s + i, len - i) : 0;
+		escaped = i && s[i - 1] == '\\';
+		n = r->next == REDACT_WORD ? quoted(s + i, len - i, escaped) : 0;
 		if (n) {
-			buf_addf(out, "%c" COVER "%c", s[i], s[i]);
+			escaped = escaped && s[i + n - 2] == '\\';
+			buf_addf(out, "%c" COVER "%s%c", s[i], escaped ? "\\" : "", s[i]);
 			r->next = REDACT_NOTHING;
 			i += n;
 			continue;
@@ -333,6 +368,8 @@ void redact_word(struct redact *r, const char *s, size_t len, struct buf *out)
 		if (command && !memchr(s + i, '=', n)) {
 			note_program(r, s + i, n);
 			command = false;
+		} else if (n == 5 && memcmp(s + i, "login", n) == 0) {
+			r->login = true;
 		}
 		one(r, s + i, n, s + i + n, len - i - n, out);
 		i += n;

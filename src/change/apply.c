@@ -69,6 +69,9 @@ void apply_close(struct apply *a)
 	for (size_t i = 0; i < a->nbeside; i++)
 		close(a->beside[i].fd);
 	free(a->beside);
+	for (size_t i = 0; i < a->ndisks; i++)
+		close(a->disks[i].fd);
+	free(a->disks);
 	cleanup_close(&a->host);
 	cleanup_close(&a->up);
 	buf_free(&a->dir);
@@ -118,6 +121,17 @@ const char *apply_why(const struct apply *a)
 void apply_began(struct apply *a, int64_t ns)
 {
 	a->began = ns;
+}
+
+void apply_decided(struct apply *a, bool own, bool takes_back)
+{
+	a->decided = own;
+	a->takes_back = takes_back;
+}
+
+void apply_tags_since(struct apply *a, int64_t ns)
+{
+	a->tags = ns;
 }
 
 void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
@@ -183,6 +197,8 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 		a->elsewhere = -1;
 		a->host = open_place(root->host, len ? buf_str(&a->dir) : ".");
 		a->up = open_place(root->up, len ? buf_str(&a->dir) : ".");
+		apply_note_disk(a, a->host);
+		apply_note_disk(a, a->up);
 	}
 	*p = (struct place){ .host = a->host,
 			     .up = a->up,
@@ -286,7 +302,7 @@ static int exchange(struct apply *a, const struct plan_rec *r, const struct plac
 	bool lost;
 	int x;
 
-	if (S_ISREG(expected->mode) && !(r->flags & PLAN_FORCE)) {
+	if (S_ISREG(expected->mode) && !apply_is_forced(a, r)) {
 		lease = take_lease(p->host, p->name);
 		if (lease == -EAGAIN)
 			return apply_conflict(
@@ -351,6 +367,30 @@ static int park(struct apply *a, const struct plan_rec *r, const struct place *p
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+static int create_forward(struct apply *a, const struct plan_rec *r, struct err *e);
+static int create_backward(struct apply *a, const struct plan_rec *r, struct err *e);
+
+/* The other way round: what a step has brought back leaves the host for the staged place. */
+static int take_out(struct apply *a, const struct plan_rec *r, const struct place *p,
+		    const struct ident *now, struct err *e)
+{
+	int x;
+
+	if (!ident_same(now, &r->before) &&
+	    !(S_ISDIR(now->mode) && ident_is(now, &r->before)))
+		return apply_conflict(a, r, "was changed on the host", e);
+	x = apply_rename(p->host, p->name, p->staged, p->sname, RENAME_NOREPLACE);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return park(a, r, p, e);
+}
+
+/* A directory is told by what is in it (apply_whole()), not by its own times. */
+static bool is_own_dir(const struct ident *now, const struct plan_rec *r)
+{
+	return S_ISDIR(now->mode) && ident_is(now, &r->after);
+}
+
 static int replace_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;
@@ -364,6 +404,10 @@ static int replace_forward(struct apply *a, const struct plan_rec *r, struct err
 		x = ident_at(p.host, p.name, &now);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
+	if (!r->before.mode) /* the host had lost it */
+		return create_forward(a, r, e) < 0 ? -1 : park(a, r, &p, e);
+	if (!r->after.mode) /* it is to be gone again */
+		return now.mode ? take_out(a, r, &p, &now, e) : 0;
 	if (!ident_is(&now, &r->after)) {
 		if (!ident_same(&now, &r->before))
 			return apply_conflict(a, r,
@@ -404,6 +448,8 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		if (x < 0 && x != -EEXIST)
 			return apply_failed(a, r, x, e);
 	}
+	if (!r->before.mode)
+		return create_backward(a, r, e);
 	if (ident_is(&now, &r->before))
 		return settle(a, r, &p, &r->before, &r->after, e);
 	x = ident_at(p.staged, p.sname, &kept);
@@ -411,7 +457,8 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		return apply_failed(a, r, x, e);
 	if (!ident_is(&kept, &r->before))
 		return apply_conflict(a, r, "has lost what it was before", e);
-	if (!(r->flags & PLAN_FORCE) && !ident_same(&now, &r->after))
+	if (now.mode ? !ident_same(&now, &r->after) && !is_own_dir(&now, r)
+		     : r->after.mode != 0)
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
 	if (!now.mode) { /* deleted since, and the user wants it back */
@@ -423,7 +470,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 	if (exchange(a, r, &p, &now, &r->before, e) < 0 ||
 	    settle(a, r, &p, &r->before, &r->after, e) < 0)
 		return -1;
-	if (r->flags & PLAN_OPAQUE) {
+	if (r->flags & PLAN_OPAQUE && S_ISDIR(now.mode)) {
 		x = meta_set_opaque(p.staged, p.sname, true);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
@@ -479,14 +526,13 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
 	}
-	if (!(r->flags & PLAN_FORCE) && !S_ISDIR(now.mode) &&
-	    !ident_same(&now, &r->after))
+	if (!S_ISDIR(now.mode) && !ident_same(&now, &r->after))
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
 	if (apply_whole(a, r, &p, &now, e) < 0)
 		return -1;
 	x = apply_rename(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
-	if (x == 0 && r->flags & PLAN_OPAQUE)
+	if (x == 0 && r->flags & PLAN_OPAQUE && S_ISDIR(now.mode))
 		x = meta_set_opaque(p.staged, p.sname, true);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
@@ -505,6 +551,8 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	x = ident_at(p.host, p.name, &now);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
+	if (r->after.mode)
+		return apply_trade(a, r, &p, &now, true, e);
 	if (!now.mode)
 		return 0; /* done, or gone by itself: the aim is reached */
 	if (!ident_same(&now, &r->before)) {
@@ -515,7 +563,7 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 			return 0; /* done, and made anew by somebody since */
 		return apply_conflict(a, r, "was changed on the host", e);
 	}
-	if (S_ISREG(now.mode) && !(r->flags & PLAN_FORCE)) {
+	if (S_ISREG(now.mode) && !apply_is_forced(a, r)) {
 		lease = take_lease(p.host, p.name);
 		if (lease == -EAGAIN)
 			return apply_conflict(
@@ -546,6 +594,11 @@ static int delete_backward(struct apply *a, const struct plan_rec *r, struct err
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
+	if (r->after.mode) {
+		x = ident_at(p.host, p.name, &kept);
+		return x < 0 ? apply_failed(a, r, x, e)
+			     : apply_trade(a, r, &p, &kept, false, e);
+	}
 	x = ident_at(p.old, p.slot, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
@@ -556,146 +609,6 @@ static int delete_backward(struct apply *a, const struct plan_rec *r, struct err
 		return apply_conflict(a, r, "was made anew on the host after the commit",
 				      e);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-/* --- attributes, in place --- */
-
-static int set_meta(struct apply *a, const struct plan_rec *r, bool forward,
-		    struct err *e)
-{
-	const struct ident *from = forward ? &r->before : &r->after;
-	struct ident goal = r->before, *to = &goal;
-	struct place p;
-	struct ident now;
-	int x;
-
-	if (apply_at(a, r, &p, e) < 0)
-		return -1;
-	x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	if (forward && r->flags & PLAN_TIMES)
-		goal.mtime = r->after.mtime;
-	else if (forward)
-		goal = r->after;
-	/* It is always the host's own inode here, in both directions. */
-	if (!ident_is(&now, &r->before))
-		return apply_conflict(a, r, "was replaced on the host", e);
-	if (r->kind == PLAN_META && !(r->flags & PLAN_FORCE) &&
-	    (now.size != from->size || (now.mode != from->mode && now.mode != to->mode) ||
-	     (now.mtime != from->mtime && now.mtime != to->mtime)))
-		return apply_conflict(a, r, "was changed on the host", e);
-	if (r->flags & PLAN_XATTR) {
-		x = meta_own(p.host, p.name, to, a->layers[r->layer].lax_owner);
-		if (x == 0)
-			x = meta_unpack(p.host, p.name, forward ? r->xafter : r->xbefore,
-					forward ? r->nxafter : r->nxbefore);
-		if (x < 0)
-			return apply_failed(a, r, x, e);
-	}
-	x = meta_set(p.host, p.name, to, a->layers[r->layer].lax_owner);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-/* --- a directory of its own --- */
-
-/* A directory that we made; what others put into it since keeps it. */
-static int take_away(struct apply *a, const struct plan_rec *r, const struct place *p,
-		     struct err *e)
-{
-	struct fs_names names = { 0 };
-	int x, fd;
-
-	x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
-	if (x == -EXDEV) {
-		x = FAULT_AT("apply.rmdir") ||
-				    unlinkat(p->host, p->name, AT_REMOVEDIR) < 0
-			    ? -errno
-			    : 0;
-		return x < 0 && x != -ENOTEMPTY ? apply_failed(a, r, x, e) : 0;
-	}
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	do {
-		fd = fs_open_dir_here(p->old, p->slot, O_RDONLY);
-	} while (fd == -EACCES && ns_gain_override() == 0);
-	x = fd < 0 ? fd : fs_names_read(fd, &names);
-	cleanup_close(&fd);
-	if (x == 0 && names.n)
-		x = apply_rename(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);
-	fs_names_free(&names);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-static int mkdir_step(struct apply *a, const struct plan_rec *r, bool forward,
-		      struct err *e)
-{
-	struct ident now;
-	struct place p;
-	int x;
-
-	if (apply_at(a, r, &p, e) < 0)
-		return -1;
-	x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	if (!forward)
-		return S_ISDIR(now.mode) ? take_away(a, r, &p, e) : 0;
-	if (S_ISDIR(now.mode))
-		return 0;
-	if (now.mode)
-		return apply_conflict(a, r, "was made on the host meanwhile", e);
-	/* The same one again, if it was taken away: later change lists know it. */
-	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
-	if (x == -ENOENT || x == -EXDEV)
-		x = FAULT_AT("apply.mkdir") || mkdirat(p.host, p.name, 0700) < 0 ? -errno
-										 : 0;
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-/* The staged directory, if it is still there: taking things out of it moved its times. */
-static int dir_staged(struct apply *a, const struct plan_rec *r, const struct place *p,
-		      struct err *e)
-{
-	struct ident now;
-	int x = 0;
-
-	if (p->up >= 0)
-		x = ident_at(p->up, p->name, &now);
-	if (x == 0 && p->up >= 0 && S_ISDIR(now.mode))
-		x = meta_set(p->up, p->name, &r->after, true);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
-}
-
-/* The inode of one that we made is known only then: the plan has the attributes alone. */
-static int dir_forward(struct apply *a, const struct plan_rec *r, struct err *e)
-{
-	struct place p;
-	int x;
-
-	if (apply_at(a, r, &p, e) < 0)
-		return -1;
-	if (r->before.mode && set_meta(a, r, true, e) < 0)
-		return -1;
-	if (!r->before.mode) {
-		x = meta_set(p.host, p.name, &r->after, a->layers[r->layer].lax_owner);
-		if (x < 0)
-			return apply_failed(a, r, x, e);
-	}
-	/* What is left in it stays pending. */
-	return r->flags & PLAN_PARK ? dir_staged(a, r, &p, e) : 0;
-}
-
-static int dir_backward(struct apply *a, const struct plan_rec *r, struct err *e)
-{
-	struct place p;
-
-	if (r->before.mode && set_meta(a, r, false, e) < 0)
-		return -1;
-	/* If we made the directory around it, that is gone by now. */
-	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
-		return -1;
-	return dir_staged(a, r, &p, e);
 }
 
 int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
@@ -710,11 +623,11 @@ int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 	case PLAN_DELETE:
 		return delete_forward(a, r, e);
 	case PLAN_META:
-		return set_meta(a, r, true, e);
+		return apply_meta(a, r, true, e);
 	case PLAN_MKDIR:
-		return mkdir_step(a, r, true, e);
+		return apply_mkdir(a, r, true, e);
 	case PLAN_DIR:
-		return dir_forward(a, r, e);
+		return apply_dir(a, r, true, e);
 	case PLAN_BASE:
 		return 0;
 	case PLAN_LINK:
@@ -751,11 +664,11 @@ int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 	case PLAN_DELETE:
 		return delete_backward(a, r, e);
 	case PLAN_META:
-		return set_meta(a, r, false, e);
+		return apply_meta(a, r, false, e);
 	case PLAN_MKDIR:
-		return mkdir_step(a, r, false, e);
+		return apply_mkdir(a, r, false, e);
 	case PLAN_DIR:
-		return dir_backward(a, r, e);
+		return apply_dir(a, r, false, e);
 	case PLAN_BASE:
 		return 0;
 	case PLAN_LINK:

@@ -39,7 +39,8 @@ bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel);
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e);
 
-/* Digest of the content of a regular file on the host; false if it cannot be read. With
+/* Digest of the content and attributes of a regular file on the host; false if it cannot
+ * be read. With
  * @text, also its content if that is text of at most @max bytes (else *text is empty). */
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
 		  struct buf *text, size_t max);
@@ -81,10 +82,21 @@ bool apply_lost_dir(const struct apply *a);
  * is taken away must not bear a later change. */
 void apply_began(struct apply *a, int64_t ns);
 
+/*
+ * Whose decisions are the PLAN_FORCE marks of the list? @own: of the operation at hand, which
+ * made the list; else they were another's, and do not count: who let a commit win did not say
+ * so of its undo. @takes_back: it goes back where it came from, and there whatever somebody
+ * has done meanwhile stays. Until this is called no mark counts.
+ */
+void apply_decided(struct apply *a, bool own, bool takes_back);
+
 /* For going backwards: a directory that was committed whole conflicts if anything in it has
  * changed at or after @ns (coarse clock). 0: not looked at. */
 typedef bool apply_excuse(void *arg, const char *path, const struct ident *id);
 void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg);
+/* And a file, if somebody has set attributes of it since then: the end of the last operation
+ * that may have moved it there. 0: not looked at. */
+void apply_tags_since(struct apply *a, int64_t ns);
 
 /* After all steps: did somebody who had it open write to what was taken away? Only ever
  * ERR_CONFLICT. */
@@ -125,10 +137,17 @@ int apply_holes(struct apply *a, struct plan_rec *r, struct err *e);
 int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 		struct err *e);
 
+/*
+ * Has anything of the layers, or of what is staged beside them, been written since
+ * apply_open()? Steps do not count. If not, what was on the disk then still is.
+ */
+bool apply_touched(const struct apply *a);
+
 /* fsync of one staged object (files of it, if it is a directory). */
 int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e);
 
-/* syncfs of every filesystem concerned. */
+/* syncfs of every filesystem that any step (or question) so far had to do with, and no other: it
+ * also waits for what others have written there. */
 int apply_syncfs(struct apply *a, struct err *e);
 
 #endif

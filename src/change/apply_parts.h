@@ -16,7 +16,10 @@ struct apply {
 	struct roots *roots;
 	const char *why; /* of the last conflict; static text */
 	bool lost_dir;	 /* the last step's directory is not there */
-	int64_t since;	 /* see apply_since() */
+	bool decided;	 /* see apply_decided() */
+	bool takes_back;
+	int64_t since; /* see apply_since() */
+	int64_t tags;  /* see apply_tags_since() */
 	apply_excuse *excuse;
 	void *excuse_arg;
 	int64_t began; /* see apply_began() */
@@ -27,8 +30,18 @@ struct apply {
 	int elsewhere; /* is it on another filesystem than the upper? -1: not known yet */
 	bool by_hand; /* an exchange without the kernel's help may have been interrupted */
 	bool synced;  /* for apply_sync_dirs(): it is durable */
+	bool touched; /* see apply_touched() */
 	struct beside *beside;
 	size_t nbeside;
+	/* The filesystems of the directories of all steps met: these are to be synced. */
+	struct disk *disks;
+	size_t ndisks;
+	bool every_disk; /* there is one that cannot be named: all are synced */
+};
+
+struct disk {
+	uint64_t dev;
+	int fd;
 };
 
 /* A directory of ours on the host's own filesystem, where the store cannot be. */
@@ -54,6 +67,15 @@ struct place {
 /* Finds the place of a step; ERR_CONFLICT if its directory on the host is gone. */
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e);
 
+/* Has the user decided about this step, for the operation at hand and its direction? */
+static inline bool apply_is_forced(const struct apply *a, const struct plan_rec *r)
+{
+	return r->flags & PLAN_FORCE && a->decided && !a->takes_back;
+}
+
+/* Notes the filesystem of @dir, a directory of a step (or negative: none). */
+void apply_note_disk(struct apply *a, int dir);
+
 /* Is the directory of the last apply_at() that of @r, too? */
 bool apply_is_here(const struct apply *a, const struct plan_rec *r);
 
@@ -74,6 +96,14 @@ int apply_rename(int fromdir, const char *from, int todir, const char *to,
  */
 int apply_swap(struct apply *a, const struct place *p);
 
+/*
+ * A PLAN_DELETE that has something to bring instead: what the user had made at the place when the
+ * deletion was taken back all the same lies in `old`, under the number of the step, while
+ * what was deleted is on the host, and the other way round. @now: what the host has.
+ */
+int apply_trade(struct apply *a, const struct plan_rec *r, const struct place *p,
+		const struct ident *now, bool forward, struct err *e);
+
 /* In `old`, where such an exchange has ever been begun. */
 #define BY_HAND_MARK "by-hand"
 
@@ -87,7 +117,13 @@ int apply_put_aside(const struct place *p);
 int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
 		const struct ident *now, struct err *e);
 
-/* A PLAN_LINK step, in either direction. */
+/* Steps of these kinds, in either direction: META, MKDIR, DIR (dirs.c), LINK (links.c). */
+int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
+int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
+int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
+/* Is the name free for a PLAN_LINK of the host's, or taken by what it made? */
+int apply_check_link(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     bool forward, struct err *e);
 int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 
 /* Errors that name the path. */

@@ -49,8 +49,19 @@ struct change_layer {
 	bool lax_owner;
 	uid_t uid;
 	gid_t gid;
+	/*
+	 * What was put into the upper before the command ran has an older ctime than this
+	 * (nanoseconds): as long as it has, it is nobody's doing, whatever the host did since.
+	 * 0: there was nothing.
+	 */
+	int64_t copied_ns;
 	/* Report objects of the upper that do not differ, too (what == 0). */
 	bool every;
+	/*
+	 * Of a file whose content differs nobody wants to know what else does: CHANGE_XATTR is
+	 * left out then, and the host's attributes are not read.
+	 */
+	bool brief;
 	/*
 	 * A large file whose mtime differs counts as changed in its content without being
 	 * read: for whoever must not wait for that and may list one too many.
@@ -155,6 +166,8 @@ void change_list_add(struct change_list *l, const struct change *c); /* a copy *
 
 /* One letter for people: A, M, D, T, R for a rename's new name, X if only the mode differs. */
 char change_letter(const struct change_item *it);
+/* The same of a change by itself, which is never known to be half of a rename. */
+char change_letter_alone(const struct change *c);
 
 /*
  * Pairs deleted and added regular files (and symlinks) with equal content, preferring

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "change/apply_parts.h"
+#include "change/meta.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
@@ -85,7 +86,7 @@ int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p
 	struct search s = { .a = a, .since = a->since, .excuses = true };
 	int x = 1;
 
-	if (!S_ISDIR(now->mode) || r->flags & PLAN_FORCE || !a->since)
+	if (!S_ISDIR(now->mode) || apply_is_forced(a, r) || !a->since)
 		return 0;
 	if (now->mtime == r->after.mtime) {
 		buf_addf(&s.path, "%s/%s", a->layers[r->layer].host, r->rel);
@@ -99,6 +100,45 @@ int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p
 		 : 0;
 }
 
+/* Where a done step has put what it took away: under its number, or in the staged place. */
+static bool is_in_old(const struct plan_rec *r)
+{
+	return r->kind == PLAN_DELETE ||
+	       (r->flags & PLAN_PARK && !(r->flags & PLAN_MERGED));
+}
+
+/*
+ * A file that we put there, the same by all that stat(2) tells, but for its ctime: somebody may
+ * have set attributes since, which the file from before would not have. Or made a link to it:
+ * then they are what they were. What the command itself has set is not known any more; it
+ * makes no difference unless its ctime has moved.
+ */
+static int apply_tagged(struct apply *a, const struct plan_rec *r, const struct place *p,
+			const struct ident *now, struct err *e)
+{
+	AUTO_BUF struct buf here = BUF_INIT, kept = BUF_INIT, path = BUF_INIT;
+	int x;
+
+	if (!S_ISREG(now->mode) || !a->tags || now->ctime < a->tags)
+		return 0;
+	buf_addf(&path, "%s/%s", a->layers[r->layer].host, r->rel);
+	if (a->excuse && a->excuse(a->excuse_arg, buf_str(&path), now))
+		return 0;
+	x = meta_pack(p->host, p->name, &here);
+	if (x == 0 && r->kind == PLAN_REPLACE)
+		x = meta_pack(is_in_old(r) ? p->old : p->staged,
+			      is_in_old(r) ? p->slot : p->sname, &kept);
+	/* There is none: what was there was gone before we came. */
+	if (x < 0 && x != -ENOENT && x != -EBADF)
+		return apply_failed(a, r, x, e);
+	return meta_same_tags(&here, &kept)
+		       ? 0
+		       : apply_conflict(a, r,
+					"had its attributes changed on the host after "
+					"the commit",
+					e);
+}
+
 /* What the host must have at the place of a step that is still to be done. */
 static int expect(struct apply *a, const struct plan_rec *r, const struct place *p,
 		  const struct ident *now, bool forward, struct err *e)
@@ -108,6 +148,13 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	const char *when = forward ? "was changed on the host"
 				   : "was changed on the host after the commit";
 
+	if (r->kind == PLAN_DIR)
+		return ident_is(now, &r->before)
+			       ? 0
+			       : apply_conflict(a, r,
+						now->mode ? "was replaced on the host"
+							  : "was deleted on the host",
+						e);
 	if (r->kind == PLAN_META) /* always the host's own inode */
 		return ident_is(now, &r->before) && now->size == from->size &&
 				       (now->mode == from->mode ||
@@ -125,7 +172,26 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	if (!ident_same(now, from) && !(S_ISDIR(now->mode) && ident_is(now, from)))
 		return apply_conflict(a, r, now->mode ? when : "was deleted on the host",
 				      e);
-	return forward ? 0 : apply_whole(a, r, p, now, e);
+	if (forward)
+		return 0;
+	return apply_tagged(a, r, p, now, e) < 0 ? -1 : apply_whole(a, r, p, now, e);
+}
+
+static bool is_looked_at(const struct plan_rec *r)
+{
+	switch (r->kind) {
+	case PLAN_REPLACE:
+	case PLAN_CREATE:
+	case PLAN_DELETE:
+	case PLAN_META:
+		return true;
+	case PLAN_DIR: /* of one that was there before, and must be in either direction */
+		return r->before.mode;
+	case PLAN_LINK:
+		return !(r->flags & PLAN_STAGED);
+	default:
+		return false;
+	}
 }
 
 int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
@@ -134,21 +200,15 @@ int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	struct place p;
 	int x;
 
-	if (r->flags & PLAN_FORCE || (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE &&
-				      r->kind != PLAN_DELETE && r->kind != PLAN_META))
+	if (apply_is_forced(a, r) || !is_looked_at(r))
 		return 0;
 	/* A directory that another step makes is not there yet. */
 	if (apply_at(a, r, &p, e) < 0)
-		return forward && e->kind == ERR_CONFLICT ? 0 : -1;
+		return forward && e->kind == ERR_CONFLICT && !r->before.mode ? 0 : -1;
+	if (r->kind == PLAN_LINK)
+		return apply_check_link(a, r, &p, forward, e);
 	x = ident_at(p.host, p.name, &now);
 	return x < 0 ? apply_failed(a, r, x, e) : expect(a, r, &p, &now, forward, e);
-}
-
-/* Where a done step has put what it took away: under its number, or in the staged place. */
-static bool is_in_old(const struct plan_rec *r)
-{
-	return r->kind == PLAN_DELETE ||
-	       (r->flags & PLAN_PARK && !(r->flags & PLAN_MERGED));
 }
 
 int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
@@ -179,7 +239,7 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 	struct place p;
 	struct ident id = { 0 };
 
-	if (r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE)
+	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || !r->before.mode)
 		return true;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return false;
@@ -202,7 +262,7 @@ int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 	const char *name;
 	int dir, x;
 
-	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || r->flags & PLAN_FORCE)
+	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || apply_is_forced(a, r))
 		return 0;
 	if (!S_ISREG(r->before.mode) && !S_ISDIR(r->before.mode))
 		return 0;

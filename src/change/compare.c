@@ -201,7 +201,8 @@ static int same_value(const struct object *upper, const struct object *host,
 	if (r < 0 && r != -EACCES && r != -EPERM)
 		return r;
 	q = host_value(host, attr, b);
-	if (q == -ENODATA)
+	/* The layer may lie on another filesystem than the host's tree, which has none at all. */
+	if (q == -ENODATA || q == -EOPNOTSUPP)
 		return '+';
 	if (q < 0 && q != -EACCES && q != -EPERM)
 		return q;
@@ -355,6 +356,8 @@ int compare_objects(const struct change_layer *l, const struct object *upper,
 		return r;
 	if (!r)
 		*what |= CHANGE_CONTENT;
+	if (!r && l->brief && S_ISREG(upper->st->st_mode)) /* for compare_bare() */
+		return fs_xattr_list(upper->dir, upper->name, &s->text[0]);
 	r = compare_xattrs(upper, host, s, NULL, NULL);
 	if (r < 0)
 		return r;

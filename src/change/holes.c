@@ -117,6 +117,7 @@ int apply_holes(struct apply *a, struct plan_rec *r, struct err *e)
 			  .block = ust.st_blksize < BLOCK ? (size_t)ust.st_blksize
 							  : BLOCK,
 			  .chunk = xmalloc(CHUNK) };
+	a->touched = true;
 	/* Digging moves the mtime: it is noted until it is back. */
 	x = meta_note_mtime(up, &ust, times);
 	if (x == 0)

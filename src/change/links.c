@@ -11,6 +11,18 @@
 
 /* Steps that give an object of the host's another name. */
 
+/* Somebody's own object under the name, and the user wants it to make room. */
+static int keep_his(const struct place *p)
+{
+	int x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+
+	if (x != -EEXIST)
+		return x;
+	x = apply_put_aside(p);
+	return x < 0 ? x
+		     : apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+}
+
 /* A copy in the staged directory makes room and is kept. */
 static int link_forward(struct apply *a, const struct plan_rec *r, const struct place *p,
 			const struct ident *now, const struct ident *target, int dir,
@@ -23,6 +35,8 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 		return 0;
 	if (staged && ident_is(now, &r->after))
 		x = apply_rename(to, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	else if (now->mode && apply_is_forced(a, r))
+		x = keep_his(p);
 	else if (now->mode)
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
 	if (x == 0)
@@ -44,6 +58,10 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 			return apply_failed(a, r, errno, e);
 		now->mode = 0;
 	}
+	if (now->mode && !(r->flags & PLAN_STAGED) && apply_is_forced(a, r)) {
+		x = keep_his(p);
+		return x < 0 ? apply_failed(a, r, x, e) : 0;
+	}
 	if (now->mode)
 		return ident_is(now, &r->after)
 			       ? 0
@@ -56,6 +74,31 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 	if (x == 0 && now->mode)
 		x = apply_rename(p->old, p->slot, from, p->name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+int apply_check_link(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     bool forward, struct err *e)
+{
+	AUTO_CLOSE int dir = -1;
+	struct ident now, target;
+	const char *base;
+	int x;
+
+	dir = fs_open_parent(a->roots[r->layer].host, r->link, &base);
+	if (dir < 0) /* the step itself will say so */
+		return 0;
+	x = ident_at(p->host, p->name, &now);
+	if (x == 0)
+		x = ident_at(dir, base, &target);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (!now.mode || ident_is(&now, &target) ||
+	    (!forward && ident_is(&now, &r->after)))
+		return 0;
+	return apply_conflict(a, r,
+			      forward ? "was made on the host meanwhile"
+				      : "was changed on the host after the commit",
+			      e);
 }
 
 int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)

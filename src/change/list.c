@@ -111,11 +111,14 @@ void change_list_free(struct change_list *l)
 	*l = (struct change_list){ 0 };
 }
 
+char change_letter_alone(const struct change *c)
+{
+	return c->kind == CHANGE_MODIFY && (c->what & ~CHANGE_TIMES) == CHANGE_MODE
+		       ? 'X'
+		       : (char)c->kind;
+}
+
 char change_letter(const struct change_item *it)
 {
-	if (it->renamed_from != SIZE_MAX)
-		return 'R';
-	if (it->c.kind == CHANGE_MODIFY && (it->c.what & ~CHANGE_TIMES) == CHANGE_MODE)
-		return 'X';
-	return (char)it->c.kind;
+	return it->renamed_from != SIZE_MAX ? 'R' : change_letter_alone(&it->c);
 }

@@ -144,6 +144,36 @@ static bool is_packed(const char *packed, size_t len, const char *attr)
 	return false;
 }
 
+static bool is_tag(const char *attr)
+{
+	return has_prefix(attr, "user.") || has_prefix(attr, "system.posix_acl_");
+}
+
+/* Has @b every tag of @a, with its value? */
+static bool holds_tags(const struct buf *a, const struct buf *b)
+{
+	const char *p = buf_str(a), *end = p + a->len, *attr, *v;
+	size_t n;
+
+	while (next_packed(&p, end, &attr, &v, &n)) {
+		const char *q = buf_str(b), *other, *w;
+		bool found = !is_tag(attr);
+		size_t m;
+
+		while (!found && next_packed(&q, buf_str(b) + b->len, &other, &w, &m))
+			found = strcmp(attr, other) == 0 && n == m &&
+				memcmp(v, w, n) == 0;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+bool meta_same_tags(const struct buf *a, const struct buf *b)
+{
+	return holds_tags(a, b) && holds_tags(b, a);
+}
+
 /* As the kernel has them: a version, then an entry for each permission. */
 static bool acl_names_others(const char *v, size_t n)
 {
@@ -249,6 +279,7 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 	struct timespec t[2];
 	struct ident now;
 	struct stat st;
+	bool theirs;
 	int r = FAULT_POINT("meta.open");
 
 	if (r == 0)
@@ -259,6 +290,7 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 		r = set_owner(&h, &now, to, lax);
 	if (r < 0)
 		return r;
+	theirs = lax && r == 0 && now.uid != geteuid();
 	/* A change of owner clears setuid bits: the mode comes after it. */
 	if (!S_ISLNK(now.mode) && (r > 0 || now.mode != to->mode) &&
 	    (FAULT_AT("meta.chmod") || chmod(h.path, to->mode & 07777) < 0))
@@ -271,7 +303,7 @@ int meta_set(int dirfd, const char *name, const struct ident *to, bool lax)
 	t[0] = st.st_atim;
 	t[1] = ident_time(to->mtime);
 	if (FAULT_AT("meta.utimes") || utimensat(dirfd, name, t, AT_SYMLINK_NOFOLLOW) < 0)
-		return -errno;
+		return theirs && errno == EPERM ? 0 : -errno;
 	return 0;
 }
 
@@ -305,7 +337,7 @@ static int strip_one(const struct handle *h, const char *list, size_t len)
 
 struct strip {
 	unsigned from_gid, gid;
-	uint64_t *objects;
+	uint64_t *objects, *touched;
 	struct buf list;
 };
 
@@ -352,6 +384,7 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 	}
 	if (s->gid != (unsigned)-1 && s->gid != s->from_gid &&
 	    (st.st_gid == s->from_gid || st.st_gid == s->gid)) {
+		(*s->touched)++;
 		r = handle_open(dirfd, name, &h);
 		if (r == 0)
 			r = strip_group(s, &h, &st);
@@ -364,6 +397,7 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 	r = fs_xattr_list(dirfd, name, &s->list);
 	if (r < 0 || !s->list.len)
 		return r;
+	(*s->touched)++;
 	if (h.fd < 0)
 		r = handle_open(dirfd, name, &h);
 	return r < 0 ? r : strip_one(&h, buf_str(&s->list), s->list.len);
@@ -445,6 +479,7 @@ static int strip_dir(struct strip *s, int dirfd, const char *name)
 		if (fstatat(fd, names.v[i], &sub, AT_SYMLINK_NOFOLLOW) < 0) {
 			r = -errno;
 		} else if (is_whiteout(&sub)) {
+			(*s->touched)++;
 			r = FAULT_AT("meta.strip-unlink") ||
 					    unlinkat(fd, names.v[i], 0) < 0
 				    ? -errno
@@ -460,9 +495,11 @@ static int strip_dir(struct strip *s, int dirfd, const char *name)
 }
 
 int meta_strip(int dirfd, const char *name, unsigned from_gid, unsigned gid,
-	       uint64_t *objects)
+	       uint64_t *objects, uint64_t *touched)
 {
-	struct strip s = { .from_gid = from_gid, .gid = gid, .objects = objects };
+	struct strip s = {
+		.from_gid = from_gid, .gid = gid, .objects = objects, .touched = touched
+	};
 	int r = FAULT_POINT("meta.strip");
 
 	if (r == 0)

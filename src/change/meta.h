@@ -16,6 +16,9 @@
  * it had to escape get their names back. */
 int meta_pack(int dirfd, const char *name, struct buf *out);
 
+/* Are those that people set (the user class, ACLs) the same in both packed strings? */
+bool meta_same_tags(const struct buf *a, const struct buf *b);
+
 /* Does an ACL among them name anybody but us? */
 bool meta_names_others(const char *packed, size_t len);
 
@@ -23,7 +26,8 @@ bool meta_names_others(const char *packed, size_t len);
 int meta_unpack(int dirfd, const char *name, const char *packed, size_t len);
 
 /* Owner, mode (not of links) and mtime of @name become those of @to; what is right
- * already is not touched. The owner is tried: without the right to it (@lax) it stays. */
+ * already is not touched. The owner is tried: without the right to it (@lax) it stays, and so
+ * does the mtime of what belongs to another: who may write to a directory need not own it. */
 int meta_set(int dirfd, const char *name, const struct ident *to, bool lax);
 
 /* The owner alone. A change of it takes capabilities away: attributes come after it. */
@@ -31,11 +35,12 @@ int meta_own(int dirfd, const char *name, const struct ident *to, bool lax);
 
 /*
  * Takes off what overlayfs left on a staged object and, if it is a directory, on all
- * beneath; removes whiteouts beneath. *objects is increased by the number looked at.
+ * beneath; removes whiteouts beneath. *objects is increased by the number looked at,
+ * *touched by the number of those that were (or may have been) changed.
  * @gid: group to give to everything that has group @from_gid; (gid_t)-1: none.
  */
 int meta_strip(int dirfd, const char *name, unsigned from_gid, unsigned gid,
-	       uint64_t *objects);
+	       uint64_t *objects, uint64_t *touched);
 
 /*
  * Takes the marks of copied files off ahead of a commit, as far as that goes: they cost more

@@ -30,7 +30,8 @@ enum plan_flag {
 	PLAN_PARK = 1 << 0,   /* what was replaced leaves the upper: old/<serial> */
 	PLAN_OPAQUE = 1 << 1, /* the staged directory hides the host's */
 	PLAN_FORCE =
-		1 << 2, /* the user has decided: no conflict with what is there now */
+		1
+		<< 2, /* the user has decided, for the operation that the list was made for */
 	PLAN_IS_DIR = 1 << 3,
 	PLAN_CROSS =
 		1
@@ -41,9 +42,16 @@ enum plan_flag {
 	/* REPLACE: what is staged was made of both sides and lies apart. The command's own
 	 * stays in the upper; with PLAN_PARK it waits in old/<serial>. */
 	PLAN_MERGED = 1 << 8,
+	PLAN_UNDONE = 1 << 10, /* among what is known (txn/known.h): it was taken back */
 	PLAN_BARE = 1 << 9, /* REPLACE: what is staged is a file that carries no marks */
 };
 
+/*
+ * Where the user has let a step go on although the host had something else than expected, the
+ * list that was made for that says so: @after (of an undo) or @before (of a redo) is what the
+ * host had. REPLACE: mode 0 on one side: there was nothing. DELETE with @after: what the host
+ * had takes the place in old/ of what comes back.
+ */
 struct plan_rec {
 	enum plan_kind kind;
 	unsigned flags;

@@ -69,11 +69,17 @@ static bool is_packaged(const char *path, const char *root)
 	return false;
 }
 
-/* Most are a star and the end of a path, and nearly all fail: that is not worth fnmatch(). */
-static bool matches(const char *pattern, const char *path, size_t len)
+/*
+ * Most are a star and the end of a path, and nearly all fail: that is not worth fnmatch().
+ * @dot: where in @path the first name with a dot at its beginning is, or NULL.
+ */
+static bool matches(const char *pattern, const char *path, size_t len, const char *dot)
 {
-	size_t n = strlen(pattern + 1);
+	size_t n;
 
+	if (!dot && pattern[1] == '/' && pattern[2] == '.')
+		return false;
+	n = strlen(pattern + 1);
 	if (pattern[0] == '*' && !strchr(pattern + 1, '*'))
 		return len >= n && memcmp(path + len - n, pattern + 1, n) == 0;
 	if (pattern[0] == '*') {
@@ -86,10 +92,11 @@ static bool matches(const char *pattern, const char *path, size_t len)
 
 static const char *by_path(const char *path, const char *root)
 {
+	const char *dot = strstr(path, "/.");
 	size_t len = strlen(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++)
-		if (matches(watched[i].pattern, path, len))
+		if (matches(watched[i].pattern, path, len, dot))
 			return watched[i].at_top && is_packaged(path, root)
 				       ? NULL
 				       : watched[i].why;

@@ -54,6 +54,7 @@ bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *di
 {
 	struct plan_rec r = { .layer = layer, .rel = rel };
 	AUTO_FREE char *chunk = xmalloc(DIGEST_CHUNK);
+	AUTO_BUF struct buf attrs = BUF_INIT;
 	AUTO_CLOSE int fd = -1;
 	XXH64_state_t hash;
 	struct place p;
@@ -74,6 +75,10 @@ bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *di
 	}
 	if (text && memchr(buf_str(text), '\0', text->len))
 		buf_reset(text);
+	/* Somebody who has set an ACL has changed the file, too. */
+	if (meta_pack(p.host, p.name, &attrs) < 0)
+		return false;
+	XXH64_update(&hash, buf_str(&attrs), attrs.len);
 	*digest = XXH64_digest(&hash);
 	return n == 0;
 }
@@ -216,6 +221,7 @@ int apply_tidy(struct apply *a, struct err *e)
 		    sscanf(buf_str(&text), "%lld.%ld/%n", &sec, &ns, &at) != 2 || !at)
 			continue;
 		t[1] = (struct timespec){ sec, ns };
+		a->touched = true;
 		dir = fs_open_beneath(a->roots[i].up, buf_str(&text) + at,
 				      O_RDONLY | O_DIRECTORY);
 		if (dir >= 0 && futimens(dir, t) < 0)
@@ -236,6 +242,7 @@ int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e)
 
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
+	a->touched = true;
 	if (unlinkat(p.old, name, 0) < 0 && errno != ENOENT)
 		return apply_failed(a, r, errno, e);
 	x = copy_object(p.up, p.name, p.old, name, &n);
@@ -252,9 +259,15 @@ int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e)
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+bool apply_touched(const struct apply *a)
+{
+	return a->touched;
+}
+
 int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 		struct err *e)
 {
+	uint64_t touched = 0;
 	struct place p;
 	gid_t gid;
 	int x;
@@ -274,7 +287,8 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 	/* Its directory on the host may be one that the plan itself is to make. */
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
-	x = meta_strip(p.up, p.name, a->layers[r->layer].gid, gid, objects);
+	x = meta_strip(p.up, p.name, a->layers[r->layer].gid, gid, objects, &touched);
+	a->touched = a->touched || touched;
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -444,6 +458,7 @@ int apply_merge(struct apply *a, struct plan_rec *r, uint64_t serial,
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
+	a->touched = true;
 	r->flags |= PLAN_MERGED | (is_elsewhere(a, r) ? PLAN_CROSS : 0);
 	r->serial = serial;
 	x = r->flags & PLAN_CROSS ? apply_beside(a, r, true) : 0;
@@ -473,6 +488,7 @@ int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct 
 		return -1;
 	if (!is_elsewhere(a, r))
 		return 0;
+	a->touched = true;
 	r->flags |= PLAN_CROSS;
 	r->serial = serial;
 	x = apply_beside(a, r, true);
@@ -576,24 +592,57 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/*
+ * A descriptor to sync the filesystem of @dir by: it must be one that may be read. A directory
+ * that may only be searched is mostly on the same one as the top of a layer. -errno.
+ */
+static int open_disk(const struct apply *a, int dir, dev_t dev)
+{
+	int flags = fcntl(dir, F_GETFL);
+	struct stat st;
+
+	if (flags >= 0 && !(flags & O_PATH))
+		return fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	for (size_t i = 0; i < 2 * a->n; i++) {
+		int fd = i % 2 ? a->roots[i / 2].up : a->roots[i / 2].host;
+
+		if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == dev)
+			return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	}
+	return -EBADF;
+}
+
+void apply_note_disk(struct apply *a, int dir)
+{
+	struct stat st;
+	int fd;
+
+	if (dir < 0 || a->every_disk)
+		return;
+	fd = fstat(dir, &st);
+	for (size_t i = 0; i < a->ndisks && fd == 0; i++)
+		if (a->disks[i].dev == st.st_dev)
+			return;
+	if (fd == 0)
+		fd = open_disk(a, dir, st.st_dev);
+	if (fd < 0) {
+		a->every_disk = true;
+		return;
+	}
+	a->disks = xrealloc(a->disks, (a->ndisks + 1) * sizeof(*a->disks));
+	a->disks[a->ndisks++] = (struct disk){ st.st_dev, fd };
+}
+
 int apply_syncfs(struct apply *a, struct err *e)
 {
-	for (size_t i = 0; i < a->n; i++) {
-		struct stat st, other;
-		bool seen = false;
-		int x = FAULT_POINT("stage.syncfs");
+	int x = 0;
 
-		if (x < 0)
-			return err_sys(e, x, "cannot write everything to the disk");
-		if (a->layers[i].away)
-			continue;
-		if (fstat(a->roots[i].up, &st) < 0)
-			return err_sys(e, errno, "cannot look at a layer");
-		for (size_t k = 0; k < i && !seen; k++)
-			seen = !a->layers[k].away && fstat(a->roots[k].up, &other) == 0 &&
-			       other.st_dev == st.st_dev;
-		if (!seen && syncfs(a->roots[i].up) < 0)
-			return err_sys(e, errno, "cannot write everything to the disk");
+	for (size_t i = 0; i < a->ndisks && x == 0; i++) {
+		x = FAULT_POINT("stage.syncfs");
+		if (x == 0 && syncfs(a->disks[i].fd) < 0)
+			x = -errno;
 	}
-	return 0;
+	if (x == 0 && a->every_disk)
+		sync();
+	return x < 0 ? err_sys(e, x, "cannot write everything to the disk") : 0;
 }

@@ -158,6 +158,32 @@ int apply_swap(struct apply *a, const struct place *p)
 	return x;
 }
 
+int apply_trade(struct apply *a, const struct plan_rec *r, const struct place *p,
+		const struct ident *now, bool forward, struct err *e)
+{
+	const struct ident *from = forward ? &r->before : &r->after;
+	const struct ident *to = forward ? &r->after : &r->before;
+	struct place slot = *p;
+	struct ident here = *now;
+	int x;
+
+	slot.staged = p->old;
+	slot.sname = p->slot;
+	x = apply_resume(a, &slot);
+	if (x == 0)
+		x = ident_at(p->host, p->name, &here);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (ident_is(&here, to))
+		return 0;
+	if (!ident_same(&here, from) && !(S_ISDIR(here.mode) && ident_is(&here, from)))
+		return apply_conflict(a, r, "was changed on the host", e);
+	x = apply_swap(a, &slot);
+	if (x == -EBUSY)
+		return apply_conflict(a, r, "was changed while it was exchanged", e);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
 int apply_resume(struct apply *a, const struct place *p)
 {
 	struct stat kept, host, staged;

@@ -383,6 +383,16 @@ static int visit_hidden(struct walk *w, const struct entry *en, struct err *e)
 	return walk_upper(w, en, MEETS_NOTHING, e);
 }
 
+/* Lies in the upper since before the command ran, and was not touched by it. */
+static bool is_as_copied(const struct walk *w, const struct entry *en)
+{
+	const struct timespec *t = &en->up.st_ctim;
+
+	return w->layer->copied_ns &&
+	       (S_ISREG(en->up.st_mode) || S_ISDIR(en->up.st_mode)) &&
+	       (int64_t)t->tv_sec * 1000000000 + t->tv_nsec < w->layer->copied_ns;
+}
+
 /* Objects of one type on both sides. -ENOENT, -ESTALE: look again. */
 static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int *again)
 {
@@ -392,7 +402,15 @@ static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int
 	unsigned what;
 	int r;
 
-	if (en->matched) {
+	if (en->matched && is_as_copied(w, en)) {
+		if (w->layer->every) {
+			struct change c = change_of(w, en, CHANGE_MODIFY);
+
+			r = emit(w, &c, e);
+			if (r != 0)
+				return r;
+		}
+	} else if (en->matched) {
 		r = compare_objects(w->layer, &up, &host, &w->scratch, &what);
 		*again = r == -ENOENT || r == -ESTALE ? r : 0;
 		if (r < 0)
@@ -426,6 +444,9 @@ static int visit_kinds(struct walk *w, const struct entry *en, struct err *e, in
 						 : report(w, en, CHANGE_DELETE, 0, e);
 	if (en->has_host && (en->up.st_mode & S_IFMT) == (en->host.st_mode & S_IFMT))
 		return visit_pair(w, en, e, again);
+	/* The host has something else there by now, or nothing. */
+	if (S_ISREG(en->up.st_mode) && is_as_copied(w, en))
+		return 0;
 	if (en->has_host && S_ISDIR(en->host.st_mode))
 		return walk_deleted(w, en, CHANGE_TYPE, e);
 	r = report(w, en, en->has_host ? CHANGE_TYPE : CHANGE_ADD, 0, e);

@@ -70,23 +70,38 @@ static void dress_later(struct planner *p, uint32_t layer, const char *rel, size
 	p->dirs[p->ndirs++] = (struct place){ layer, xstrndup(rel, len) };
 }
 
-/* Another name of the same inode, in place or made before this one. */
-static const struct ck_entry *other_name(struct planner *p, const struct ck_entry *e)
+/* Does it stay the file that it is, with other attributes? */
+static bool stays(const struct ck_entry *now, const struct ck_entry *target)
+{
+	return now->obj && now->obj == target->obj && S_ISREG(now->id.mode) &&
+	       S_ISREG(target->id.mode) && (now->id.nlink > 1) == (target->id.nlink > 1);
+}
+
+static const struct ck_entry *made_name(const struct planner *p, const struct ck_entry *e)
 {
 	for (size_t i = 0; i < p->nmade; i++)
 		if (p->made[i]->obj == e->obj && p->made[i]->layer == e->layer)
 			return p->made[i];
-	for (size_t i = 0; i < p->target->n; i++) {
+	return NULL;
+}
+
+/* Another name of the same inode, made before this one, or in place and staying there. */
+static const struct ck_entry *other_name(const struct planner *p,
+					 const struct ck_entry *e)
+{
+	const struct ck_entry *made = made_name(p, e);
+
+	for (size_t i = 0; !made && i < p->target->n; i++) {
 		const struct ck_entry *t = p->target->v[i];
 		const struct ck_entry *n;
 
 		if (t == e || t->obj != e->obj || t->layer != e->layer)
 			continue;
 		n = ck_find(p->now, t->layer, t->rel);
-		if (n && ck_same(n, t))
+		if (n && (ck_same(n, t) || stays(n, t)))
 			return t;
 	}
-	return NULL;
+	return made;
 }
 
 static void plan_make(struct planner *p, const struct ck_diff *d)
@@ -94,8 +109,8 @@ static void plan_make(struct planner *p, const struct ck_diff *d)
 	const struct ck_entry *b = d->b.e, *a = d->a.seen == CK_UPPER ? d->a.e : NULL;
 	const struct ck_entry *other;
 
-	if (a && a->obj && a->obj == b->obj && S_ISREG(a->id.mode) &&
-	    S_ISREG(b->id.mode) && (a->id.nlink > 1) == (b->id.nlink > 1)) {
+	/* Unless its other names have become another file by now. */
+	if (a && stays(a, b) && (b->id.nlink == 1 || !made_name(p, b))) {
 		add_step(p, STEP_DRESS, b);
 		return;
 	}

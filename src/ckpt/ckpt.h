@@ -42,6 +42,8 @@ enum ck_flags {
 	CK_OPAQUE = 1 << 1,
 	/* Another filesystem or subvolume begins here; it was not entered. */
 	CK_EDGE = 1 << 2,
+	/* It was read while somebody could be writing to it: its times may be newer than that. */
+	CK_EARLY = 1 << 3,
 };
 
 bool ck_is_whiteout(const struct ck_entry *e);
@@ -100,6 +102,14 @@ struct ck_scan {
 	/* These are whole trees, and nothing shows through them. Objects only tell whether two
 	 * files of a tree and its snapshot are the same: nothing is read and nothing is copied. */
 	bool whole;
+	/* Directories are watched from before they are read; NULL: they are not. */
+	struct ck_watch *watch;
+	/* Only what is there, and since when: what is not in @prev has no content. */
+	bool glance;
+	/* The layers may be written to meanwhile: what is read is CK_EARLY. */
+	bool early;
+	/* What @prev has read early, and was changed at this time or later, is looked at; 0: not */
+	int64_t doubt;
 	uint64_t copied, bytes;
 };
 int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e);
@@ -108,9 +118,43 @@ int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e);
 struct buf;
 int ck_pack(int dir, const char *name, struct buf *out);
 
-/* One path again, if it is there: its content may have changed without a trace. */
-int ck_rescan_path(struct ck_scan *s, uint32_t layer, const char *rel,
-		   struct ck_state *state, struct err *e);
+/* Paths to be looked at again, in any order, as often as one likes. */
+enum ck_again {
+	CK_NOTED, /* what it is and holds; of a directory not what is in it */
+	CK_ITSELF, /* the same of one that must be known or be there: somebody has named it */
+	CK_FORCED, /* a file that may have changed without a trace: whatever its times say */
+	CK_BENEATH, /* itself and all below it */
+};
+struct ck_path {
+	uint32_t layer;
+	enum ck_again how;
+	char *rel;
+};
+struct ck_paths {
+	struct ck_path *v;
+	size_t n, cap;
+};
+void ck_paths_add(struct ck_paths *p, uint32_t layer, const char *rel, enum ck_again how);
+void ck_paths_free(struct ck_paths *p);
+
+/*
+ * Brings @state, which ck_scan() has made, up to date by looking at @paths alone, which are
+ * sorted; s->prev is not used. New directories are watched; what was read early is read
+ * again, whatever its times say. 1: that cannot be done (files with several names are among
+ * them, or one that nobody knows), it takes a ck_scan(); @state is as it was.
+ */
+int ck_look_again(struct ck_scan *s, struct ck_paths *paths, struct ck_state *state,
+		  struct err *e);
+
+/*
+ * Tells what changes in layers that are mounted, from the scan on that it is given to. What
+ * it does not see: stores into memory, and writing by splice(2) or asynchronously to a file that
+ * is still open for writing. NULL: not possible here.
+ */
+struct ck_watch *ck_watch_new(void);
+void ck_watch_free(struct ck_watch *w); /* NULL is fine */
+/* Adds what has changed. False: something was missed, so anything can have. */
+bool ck_watch_read(struct ck_watch *w, struct ck_paths *changed);
 
 /* A state as a file in @dir: what differs from its parent. Replaced as a whole. */
 int ck_save(int dir, int64_t number, int64_t parent, const struct ck_state *before,

@@ -39,7 +39,7 @@ struct fixed {
 void ck_encode(struct buf *out, const struct ck_entry *e)
 {
 	struct fixed f = { .layer = e->layer,
-			   .flags = e->flags,
+			   .flags = e->flags & ~(uint32_t)CK_EARLY,
 			   .mode = e->id.mode,
 			   .uid = e->id.uid,
 			   .gid = e->id.gid,
@@ -121,8 +121,9 @@ static void add_record(struct buf *b, struct head *h, char kind, const struct ck
 /* What a later state must know to tell what has changed since. */
 static bool unchanged(const struct ck_entry *a, const struct ck_entry *b)
 {
-	return a == b || (ck_same(a, b) && a->id.ino == b->id.ino &&
-			  a->id.ctime == b->id.ctime && a->flags == b->flags);
+	return a == b ||
+	       (ck_same(a, b) && a->id.ino == b->id.ino && a->id.ctime == b->id.ctime &&
+		(a->flags | CK_EARLY) == (b->flags | CK_EARLY));
 }
 
 static void difference(struct buf *b, struct head *h, const struct ck_state *before,

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "ckpt/parts.h"
+#include "ckpt/walk.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
@@ -17,29 +18,6 @@
 enum { DEPTH_MAX = 800 };
 
 #define OPAQUE "user.overlay.opaque"
-
-struct twin {
-	uint64_t ino, obj;
-	int64_t ctime;
-	uint32_t layer;
-};
-
-struct walk {
-	struct ck_scan *s;
-	const struct ck_layer *l;
-	uint32_t layer;
-	struct ck_state *out;
-	size_t cursor; /* into the previous state */
-	size_t hinted; /* into the hint */
-	struct buf rel;
-	struct buf xattrs, link;
-	struct twin *twins; /* hash table of inodes with several names */
-	size_t ntwins, cap;
-	struct ck_packer pack;
-	bool forced;  /* whatever its times say: look */
-	uint64_t dev; /* of the layer's root, if it is a whole tree */
-	struct err *e;
-};
 
 static int64_t coarse_now(void)
 {
@@ -268,9 +246,18 @@ static struct ck_entry *in_state(const struct ck_state *s, size_t *cursor, uint3
 	return NULL;
 }
 
-static bool untouched(const struct ck_entry *prev, const struct ck_entry *en)
+/* A writer of whom we do not know may still be at it: the times of a file change before it does. */
+static bool is_doubtful(const struct walk *w, const struct ck_entry *prev)
 {
-	return prev && !(prev->flags & CK_SUSPECT) && prev->id.ino == en->id.ino &&
+	return prev->flags & CK_SUSPECT ||
+	       (prev->flags & CK_EARLY && S_ISREG(prev->id.mode) && w->s->doubt &&
+		prev->id.ctime >= w->s->doubt);
+}
+
+static bool untouched(const struct walk *w, const struct ck_entry *prev,
+		      const struct ck_entry *en)
+{
+	return prev && !is_doubtful(w, prev) && prev->id.ino == en->id.ino &&
 	       prev->id.ctime == en->id.ctime && prev->id.mode == en->id.mode &&
 	       prev->id.mtime == en->id.mtime && prev->id.size == en->id.size;
 }
@@ -293,8 +280,13 @@ static int fill_in(struct walk *w, int dir, const char *name, const struct ck_en
 	int r = 0;
 
 	en->flags = en->id.ctime >= now || w->forced ? CK_SUSPECT : 0;
+	en->flags |= w->s->early ? CK_EARLY : 0;
 	buf_reset(&w->xattrs);
 	buf_reset(&w->link);
+	if (w->s->glance) {
+		en->xattrs = en->link = "";
+		return 0;
+	}
 	if (kept_xattrs(prev, hint, en))
 		buf_add(&w->xattrs, hint->xattrs, hint->nxattrs);
 	else if (S_ISREG(en->id.mode) || S_ISDIR(en->id.mode))
@@ -312,8 +304,30 @@ static int fill_in(struct walk *w, int dir, const char *name, const struct ck_en
 	return r;
 }
 
-/* One name. 1: it is a directory to be entered; 0: done, or gone meanwhile; -1: failed. */
-static int visit(struct walk *w, int dir, const char *name)
+/*
+ * What has not changed. Of several names of a file some may have been looked at before it got
+ * another, and then are looked at anew: they must not become two files.
+ */
+static struct ck_entry *as_before(struct walk *w, struct ck_entry *prev)
+{
+	struct ck_entry en = *prev;
+	struct twin *twin;
+
+	if (S_ISDIR(prev->id.mode) || prev->id.nlink < 2 || !prev->obj || w->s->whole)
+		return ck_ref(prev);
+	twin = twin_of(w, prev->id.ino);
+	if (!twin->ino) {
+		*twin = (struct twin){ prev->id.ino, prev->obj, prev->id.ctime,
+				       w->layer };
+		w->ntwins++;
+	}
+	if (twin->obj == prev->obj)
+		return ck_ref(prev);
+	en.obj = twin->obj;
+	return ck_entry_new(&en);
+}
+
+int walk_visit(struct walk *w, int dir, const char *name)
 {
 	struct ck_entry en = { .layer = w->layer, .rel = buf_str(&w->rel) };
 	struct ck_entry *prev = in_state(w->s->prev, &w->cursor, w->layer, en.rel);
@@ -322,8 +336,8 @@ static int visit(struct walk *w, int dir, const char *name)
 	uint64_t dev = 0;
 	int r = look(dir, name, &en, &dev);
 
-	if (r == 0 && !w->forced && untouched(prev, &en)) {
-		ck_state_add(w->out, ck_ref(prev));
+	if (r == 0 && !w->forced && untouched(w, prev, &en)) {
+		ck_state_add(w->out, as_before(w, prev));
 		return S_ISDIR(en.id.mode);
 	}
 	if (r == 0 && w->s->whole && !*en.rel)
@@ -336,6 +350,9 @@ static int visit(struct walk *w, int dir, const char *name)
 	}
 	if (r == 0)
 		r = fill_in(w, dir, name, prev, hint, now, &en);
+	/* Changed while it was read: it comes with the rest, if anybody tells what changes. */
+	if (r == -ESTALE && w->s->watch)
+		ck_watch_note(w->s->watch, w->layer, en.rel);
 	if (r == -ENOENT || r == -ESTALE)
 		return 0;
 	if (r < 0)
@@ -354,7 +371,20 @@ static int open_dir(int dir, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth)
+/* What is in it is read after this. It has been looked at before, and may have changed since. */
+static void watch_dir(struct walk *w, int fd)
+{
+	const struct ck_entry *seen = w->out->v[w->out->n - 1];
+	struct ck_entry now;
+	uint64_t dev;
+
+	ck_watch_dir(w->s->watch, fd, w->layer, buf_str(&w->rel));
+	if (seen->flags & CK_SUSPECT || look(fd, "", &now, &dev) < 0 ||
+	    now.id.ctime != seen->id.ctime)
+		ck_watch_note(w->s->watch, w->layer, buf_str(&w->rel));
+}
+
+int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth)
 {
 	AUTO_CLOSE int fd = open_dir(parent, dirname);
 	struct fs_names names;
@@ -363,14 +393,19 @@ static int walk_dir(struct walk *w, int parent, const char *dirname, unsigned de
 
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
 		return 0;
+	if (fd >= 0 && w->s->watch)
+		watch_dir(w, fd);
 	r = fd < 0 ? fd : depth > DEPTH_MAX ? -ENAMETOOLONG : fs_names_read(fd, &names);
+	/* Removed since it was opened. */
+	if (r == -ENOENT)
+		return 0;
 	if (r < 0)
 		return ck_fail(w->l, buf_str(&w->rel), r, "keep", w->e);
 	for (size_t i = 0; i < names.n && r >= 0; i++) {
 		if (len)
 			buf_addc(&w->rel, '/');
 		buf_adds(&w->rel, names.v[i]);
-		r = visit(w, fd, names.v[i]);
+		r = walk_visit(w, fd, names.v[i]);
 		if (r > 0)
 			r = walk_dir(w, fd, names.v[i], depth + 1);
 		buf_truncate(&w->rel, len);
@@ -379,14 +414,14 @@ static int walk_dir(struct walk *w, int parent, const char *dirname, unsigned de
 	return r < 0 ? -1 : 0;
 }
 
-static int end_pack(struct walk *w)
+int walk_end_pack(struct walk *w)
 {
 	int r = ck_end_pack(&w->pack);
 
 	return r < 0 ? ck_fail(w->l, "", r, "keep", w->e) : 0;
 }
 
-static void walk_free(struct walk *w)
+void walk_free(struct walk *w)
 {
 	buf_free(&w->rel);
 	buf_free(&w->xattrs);
@@ -408,53 +443,14 @@ int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e)
 			continue;
 		buf_reset(&w.rel);
 		buf_add(&w.rel, "", 0);
-		r = visit(&w, w.l->up, ".");
+		r = walk_visit(&w, w.l->up, ".");
 		if (r > 0)
 			r = walk_dir(&w, w.l->up, ".", 0);
 		if (r >= 0)
-			r = end_pack(&w);
+			r = walk_end_pack(&w);
 	}
 	walk_free(&w);
 	if (r < 0)
 		ck_state_free(out);
-	return r < 0 ? -1 : 0;
-}
-
-int ck_rescan_path(struct ck_scan *s, uint32_t layer, const char *rel,
-		   struct ck_state *state, struct err *e)
-{
-	struct ck_state one = { 0 }, was = { 0 };
-	struct ck_scan sub = { .layers = s->layers, .prev = &was, .copy = s->copy };
-	struct walk w = { .s = &sub,
-			  .out = &one,
-			  .e = e,
-			  .forced = true,
-			  .layer = layer,
-			  .pack.fd = -1 };
-	struct ck_entry *old = ck_find(state, layer, rel);
-	AUTO_CLOSE int dir = -1;
-	const char *base;
-	int r = 0;
-
-	w.l = &s->layers->v[layer];
-	buf_adds(&w.rel, rel);
-	dir = old && S_ISREG(old->id.mode) ? fs_open_parent(w.l->up, rel, &base) : -1;
-	if (dir >= 0) {
-		ck_state_add(&was, ck_ref(old));
-		r = visit(&w, dir, base);
-		if (r >= 0)
-			r = end_pack(&w);
-	}
-	for (size_t i = 0; r >= 0 && one.n && i < state->n; i++)
-		if (state->v[i] == old) {
-			ck_unref(old);
-			state->v[i] = ck_ref(one.v[0]);
-			break;
-		}
-	s->copied += sub.copied;
-	s->bytes += sub.bytes;
-	ck_state_free(&one);
-	ck_state_free(&was);
-	walk_free(&w);
 	return r < 0 ? -1 : 0;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "ops/policy_files.h"
 #include "ops/verb.h"
 
 /* One command line, from its words to its exit status. */
@@ -56,9 +57,8 @@ cli_explain explain_commit, explain_undo, explain_redo;
 struct commit_req;
 struct commit_result;
 struct txn_record;
-struct run_res;
-/* Says that the project has a policy that is not in force, if it is so. */
-void note_project(struct buf *b, const struct run_res *res);
+/* Says that the project has a policy that @was ("is", "was") not in force, if it is so. */
+void note_project(struct buf *b, enum project_policy p, const char *was);
 
 /* The same for a commit; @rq: what was asked for, NULL if a run asked for it. */
 int explain_refusal(struct cli *c, const struct txn_record *rec,

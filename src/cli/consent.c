@@ -35,6 +35,10 @@ static void show_command(struct buf *b, const struct exec_facts *f)
 
 enum consent cli_consent(void *arg, const struct consent_question *q)
 {
+	enum { YES, NO, ALWAYS, DIFF };
+	static const char *const words[] = {
+		[YES] = "yes", [NO] = "no", [ALWAYS] = "always", [DIFF] = "diff", NULL
+	};
 	struct cli *c = arg;
 	const struct verdict *v = q->verdict;
 	AUTO_FREE char *ref = xasprintf("t%lld", (long long)q->txn);
@@ -53,24 +57,18 @@ enum consent cli_consent(void *arg, const struct consent_question *q)
 	fputs(buf_str(&b), stderr);
 	tcflush(STDIN_FILENO, TCIFLUSH);
 	for (;;) {
-		switch (term_key("  [y]es  [n]o  [a]lways in this transaction  [d]iff ? ",
-				 q->until)) {
-		case 'y':
-		case 'Y':
+		switch (term_ask_between(
+			"  [y]es  [n]o  [a]lways in this transaction  [d]iff ? ", words,
+			q->until)) {
+		case YES:
 			return CONSENT_YES;
-		case 'a':
-		case 'A':
+		case ALWAYS:
 			return CONSENT_ALWAYS;
-		case 'd':
-		case 'D':
+		case DIFF:
 			cli_verb(c, &verb_diff, &diff);
 			break;
-		case -1:
-		case 'n':
-		case 'N':
-			return CONSENT_NO;
 		default:
-			break;
+			return CONSENT_NO;
 		}
 	}
 }

@@ -7,7 +7,8 @@
 /*
  * stet inside of a sandbox. It can reach nothing of what is kept outside; for the few verbs
  * that are about its own transaction (VERB_INSIDE) it knocks at the door (runner/door.h) and
- * shows what it is told. The other end is visitor_main(), outside, for which every byte of
+ * shows what it is told. There is no door while a transaction is explored: then it says so. The
+ * other end is visitor_main(), outside, for which every byte of
  * a request is hostile.
  *
  * One request in one message: INSIDE_HELLO, the current directory and the words of the command

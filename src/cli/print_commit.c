@@ -119,8 +119,8 @@ int explain_refusal(struct cli *c, const struct txn_record *rec,
 		    const struct err *e)
 {
 	AUTO_BUF struct buf b = BUF_INIT, given = BUF_INIT;
+	static const char *const words[] = { "yes", "no", NULL };
 	long long id = rec->id;
-	int a;
 
 	decided_commit(&given, c, rec, rq);
 	if (e->kind == ERR_CONFLICT && r->conflicts.n) {
@@ -148,10 +148,7 @@ int explain_refusal(struct cli *c, const struct txn_record *rec,
 	write_error(&b);
 	if (!term_can_ask())
 		return -1;
-	do
-		a = term_ask("Commit all the same? [y]es  [n]o ? ");
-	while (a != -1 && !strchr("yYnN", a ? a : '?'));
-	return a == 'y' || a == 'Y';
+	return term_ask("Commit all the same? [y]es  [n]o ? ", words) == 0;
 }
 
 int explain_commit(struct cli *c, const void *req, const void *result,
@@ -218,11 +215,43 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 	return 0;
 }
 
+/* The words that are not about the paths that are to be decided now. */
+static char **without(struct cli *c, char *const *typed, const struct path_notes *n)
+{
+	char **rest = NULL;
+
+	for (; typed && *typed; typed++) {
+		AUTO_BUF struct buf given = BUF_INIT;
+		bool again = false;
+
+		show_typed(&given, c, *typed);
+		for (size_t i = 0; i < n->n && !again; i++) {
+			AUTO_BUF struct buf path = BUF_INIT;
+
+			show_typed(&path, c, n->v[i].path);
+			again = strcmp(buf_str(&given), buf_str(&path)) == 0 ||
+				strcmp(*typed, n->v[i].path) == 0;
+		}
+		if (!again)
+			strv_push(&rest, xstrdup(*typed));
+	}
+	return rest;
+}
+
+static bool is_stuck(const struct path_notes *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		if (n->v[i].stuck)
+			return true;
+	return false;
+}
+
 static int explain_replay(struct cli *c, const char *verb, const struct undo_req *rq,
 			  const struct undo_res *res, const struct err *e)
 {
 	const struct path_notes *n = &res->done.conflicts;
 	AUTO_BUF struct buf b = BUF_INIT, given = BUF_INIT;
+	char **ours, **theirs;
 
 	cli_complain(e, !n->n);
 	if (!n->n)
@@ -230,9 +259,14 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_req
 	/* A single one may be all that the message says. */
 	if (n->n > 1 || strcmp(n->v[0].what, e->msg) != 0)
 		show_notes(&b, c, res->rec.workspace, n);
-	decided(&given, c, &res->rec, rq->txn, rq->paths, rq->ours, rq->theirs);
-	command(&b, c, "go on all the same:", verb, res->rec.id, buf_str(&given),
-		"--ours", n);
+	ours = without(c, rq->ours, n);
+	theirs = without(c, rq->theirs, n);
+	decided(&given, c, &res->rec, rq->txn, rq->paths, ours, theirs);
+	strv_free(ours);
+	strv_free(theirs);
+	if (!is_stuck(n))
+		command(&b, c, "go on all the same:", verb, res->rec.id, buf_str(&given),
+			"--ours", n);
 	command(&b, c, "the host wins:", verb, res->rec.id, buf_str(&given), "--theirs",
 		n);
 	explain_path(&b, n);
@@ -269,9 +303,9 @@ int print_undo(struct cli *c, const void *req, const void *result, struct err *e
 	(void)e;
 	if (res->dry_run)
 		return print_would(c, res, res->some ? "undone in part" : "undone");
-	fprintf(c->out,
-		"t%lld: %s taken back%s, pending again; do it after all: stet redo t%lld\n",
-		id, op_kind_name(res->kind), res->some ? " in part" : "", id);
+	fprintf(c->out, "t%lld: %s taken back%s%s; do it after all: stet redo t%lld\n",
+		id, op_kind_name(res->kind), res->some ? " in part" : "",
+		res->rec.state == TXN_FROZEN ? ", pending again" : "", id);
 	return 0;
 }
 
@@ -286,6 +320,6 @@ int print_redo(struct cli *c, const void *req, const void *result, struct err *e
 		return print_would(c, res, "done again");
 	fprintf(c->out, "t%lld %s again%s; take it back: stet undo t%lld\n", id,
 		res->kind == OP_COMMIT ? "committed" : "rolled back",
-		res->rec.state == TXN_FROZEN ? ", in part" : "", id);
+		res->some || res->rec.state == TXN_FROZEN ? ", in part" : "", id);
 	return 0;
 }

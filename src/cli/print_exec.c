@@ -89,7 +89,7 @@ int print_exec(struct cli *c, const void *req, const void *result, struct err *e
 		buf_addc(&b, '\n');
 	}
 	if (!((const struct exec_req *)req)->quiet)
-		note_project(&b, &res->run);
+		note_project(&b, res->run.project, "was");
 	show_flush(c, &b);
 	return 0;
 }

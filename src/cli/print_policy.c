@@ -37,6 +37,16 @@ static void escaped(struct buf *b, const char *label, const char *s, size_t len)
 	buf_addc(b, '\n');
 }
 
+/* Beside the answer, not in it: what is printed is made of the rules that count. */
+static void warn_project(const struct op_policy *p)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	note_project(&b, p->project, "is");
+	fflush(stdout);
+	fputs(buf_str(&b), stderr);
+}
+
 int print_policy_check(struct cli *c, const void *req, const void *result, struct err *e)
 {
 	const struct policy_check_res *res = result;
@@ -59,6 +69,7 @@ int print_policy_check(struct cli *c, const void *req, const void *result, struc
 	if (res->text && v->kind != VERDICT_ALLOW && v->to > v->from)
 		escaped(&b, "where", res->text + v->from, v->to - v->from);
 	show_flush(c, &b);
+	warn_project(&res->policy);
 	return 0;
 }
 
@@ -102,6 +113,7 @@ int print_policy_show(struct cli *c, const void *req, const void *result, struct
 		buf_addc(&b, '\n');
 	}
 	show_flush(c, &b);
+	warn_project(p);
 	return 0;
 }
 

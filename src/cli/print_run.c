@@ -15,6 +15,7 @@
 #include "ops/rollback.h"
 #include "ops/run.h"
 #include "ops/verbs.h"
+#include "txn/inplace.h"
 
 static void headline(struct buf *b, const struct run_res *res)
 {
@@ -53,15 +54,14 @@ static void not_executed(struct buf *b, const struct run_res *res)
 						     : strerror(err));
 }
 
-void note_project(struct buf *b, const struct run_res *res)
+void note_project(struct buf *b, enum project_policy p, const char *was)
 {
-	if (res->project > PROJECT_ALLOWED)
+	if (p > PROJECT_ALLOWED)
 		buf_addf(
 			b,
-			"stet: this project's .stet.yaml %s: it was not in force; read it, "
+			"stet: this project's .stet.yaml %s: it %s not in force; read it, "
 			"then: stet allow\n",
-			res->project == PROJECT_CHANGED ? "has changed"
-							: "is not allowed yet");
+			p == PROJECT_CHANGED ? "has changed" : "is not allowed yet", was);
 }
 
 static void summary(struct buf *b, const struct cli *c, const struct run_res *res)
@@ -75,8 +75,8 @@ static void summary(struct buf *b, const struct cli *c, const struct run_res *re
 	for (i = 0; i < shown; i++) {
 		const struct run_top *t = &res->tops[i];
 
-		show_change(b, c, res->rec.workspace, (char)t->kind, t->path, NULL,
-			    t->dir, t->below, NULL);
+		show_change(b, c, res->rec.workspace, t->letter, t->path, NULL, t->dir,
+			    t->below, NULL);
 	}
 	if (res->ntops > shown)
 		buf_addf(b, "  … and %zu more: stet diff t%lld\n", res->ntops - shown,
@@ -92,13 +92,21 @@ static void summary(struct buf *b, const struct cli *c, const struct run_res *re
 			"  look: stet diff t%lld    keep: stet commit t%lld    throw away: "
 			"stet rollback t%lld\n",
 			id, id, id);
-	else
+	else if (!txn_is_final(&res->rec))
 		buf_addf(b, "  take it back: stet undo t%lld\n", id);
+	else if (res->rec.state == TXN_ROLLED_BACK)
+		buf_addf(b, "  look at what it was: stet diff t%lld\n", id);
 }
 
 /* Asks until there is a decision; keeping is what happens without one. */
 static void ask(struct cli *c, const struct run_res *res)
 {
+	enum { COMMIT, DIFF, KEEP, ROLLBACK };
+	static const char *const words[] = { [COMMIT] = "commit",
+					     [DIFF] = "diff",
+					     [KEEP] = "keep",
+					     [ROLLBACK] = "rollback",
+					     NULL };
 	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->rec.id);
 	struct commit_req commit = { .txn = ref };
 	struct diff_req diff = { .txn = ref };
@@ -107,26 +115,19 @@ static void ask(struct cli *c, const struct run_res *res)
 	/* What was typed for the command must not decide over its work. */
 	tcflush(STDIN_FILENO, TCIFLUSH);
 	for (;;) {
-		switch (term_ask("[c]ommit  [d]iff  [k]eep  [r]oll back ? ")) {
-		case 'c':
-		case 'C':
+		switch (term_ask("[c]ommit  [d]iff  [k]eep  [r]oll back ? ", words)) {
+		case COMMIT:
 			if (cli_verb(c, &verb_commit, &commit) == 0)
 				return;
 			break;
-		case 'd':
-		case 'D':
+		case DIFF:
 			cli_verb(c, &verb_diff, &diff);
 			break;
-		case 'r':
-		case 'R':
+		case ROLLBACK:
 			cli_verb(c, &verb_rollback, &rollback);
 			return;
-		case -1:
-		case 'k':
-		case 'K':
-			return;
 		default:
-			break;
+			return;
 		}
 	}
 }
@@ -162,7 +163,7 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 			 *res->run.gate.why ? ": " : "", res->run.gate.why);
 	if (!rq->quiet) {
 		summary(&b, c, res);
-		note_project(&b, res);
+		note_project(&b, res->project, "was");
 	}
 	show_flush(c, &b);
 	fflush(c->out);

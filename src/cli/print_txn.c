@@ -261,6 +261,8 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 			"look: stet diff t%lld    go in: stet explore t%lld    keep: stet commit "
 			"t%lld    throw away: stet rollback t%lld\n",
 			id, id, id, id);
+	else if (txn_is_final(&res->rec) && look == TXN_GONE)
+		buf_addf(&b, "look at what it was: stet diff t%lld\n", id);
 	else if (look == TXN_KEPT || look == TXN_GONE)
 		buf_addf(&b, "take it back: stet undo t%lld\n", id);
 	else if (look == TXN_HALFWAY)

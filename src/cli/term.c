@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/term.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -47,22 +48,28 @@ static void on_interrupt(int sig)
 	(void)sig; /* it only has to end the read */
 }
 
-int term_ask(const char *question)
+int term_choice(const char *line, const char *const *words)
 {
-	struct sigaction act = { .sa_handler = on_interrupt }, old;
-	char line[256];
-	ssize_t n;
+	char word[16];
+	size_t n = 0;
+	int found = -1;
 
-	fputs(question, stderr);
-	fflush(stderr);
-	sigaction(SIGINT, &act, &old);
-	n = read(STDIN_FILENO, line, sizeof(line));
-	sigaction(SIGINT, &old, NULL);
-	if (n <= 0) {
-		fputc('\n', stderr);
-		return -1;
+	for (; *line; line++) {
+		if (isspace((unsigned char)*line))
+			continue;
+		if (n + 1 == sizeof(word))
+			return -1;
+		word[n++] = *line;
 	}
-	return line[0] == '\n' ? 0 : (unsigned char)line[0];
+	word[n] = '\0';
+	for (int i = 0; n && words[i]; i++) {
+		if (strncasecmp(word, words[i], n) != 0)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = i;
+	}
+	return found;
 }
 
 static int64_t now_ms(void)
@@ -73,42 +80,96 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int read_key(int64_t until)
+static bool wait_input(int64_t until)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-	int64_t left = until ? until - now_ms() : -1;
-	unsigned char key;
+	int64_t left;
 	int r;
 
-	do
-		r = poll(&p, 1, until && left < 0 ? 0 : (int)left);
-	while (r < 0 && errno == EINTR);
-	if (r <= 0 || read(STDIN_FILENO, &key, 1) != 1)
-		return -1;
-	return key == 3 || key == 4 ? -1 : key;
+	do {
+		left = until - now_ms();
+		r = poll(&p, 1, left < 0 ? 0 : (int)left);
+	} while (r < 0 && errno == EINTR);
+	return r > 0;
 }
 
-int term_key(const char *question, int64_t until)
+enum { INTERRUPT = 3 };
+
+/* A whole line, cut to fit: the rest of a long one is no answer to the next question. */
+static int read_line(char *line, size_t size, int64_t until)
 {
-	struct termios old, raw;
-	int key;
+	size_t n = 0;
+	char c = '\0';
+
+	do {
+		if ((until && !wait_input(until)) || read(STDIN_FILENO, &c, 1) != 1 ||
+		    c == INTERRUPT)
+			return -1;
+		if (n + 1 < size)
+			line[n++] = c;
+	} while (c != '\n');
+	line[n] = '\0';
+	return 0;
+}
+
+static void say_choices(const char *const *words)
+{
+	fputs("  type", stderr);
+	for (size_t i = 0; words[i]; i++)
+		fprintf(stderr, "%s %c", !i ? "" : words[i + 1] ? "," : " or", *words[i]);
+	fputs(", or the word\n", stderr);
+}
+
+static int ask(const char *question, const char *const *words, int64_t until)
+{
+	char line[64];
+	int a;
+
+	for (;;) {
+		fputs(question, stderr);
+		fflush(stderr);
+		if (read_line(line, sizeof(line), until) < 0) {
+			fputc('\n', stderr);
+			return -1;
+		}
+		a = term_choice(line, words);
+		if (a >= 0)
+			return a;
+		say_choices(words);
+	}
+}
+
+int term_ask(const char *question, const char *const *words)
+{
+	struct sigaction act = { .sa_handler = on_interrupt }, old;
+	int a;
+
+	sigaction(SIGINT, &act, &old);
+	a = ask(question, words, 0);
+	sigaction(SIGINT, &old, NULL);
+	return a;
+}
+
+int term_ask_between(const char *question, const char *const *words, int64_t until)
+{
+	struct termios old, line;
+	int a;
 
 	if (tcgetattr(STDIN_FILENO, &old) < 0)
 		return -1;
-	raw = old;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
-	raw.c_cc[VMIN] = 1;
-	raw.c_cc[VTIME] = 0;
+	line = old;
+	line.c_iflag |= ICRNL;
+	line.c_oflag |= OPOST | ONLCR;
+	line.c_lflag |= ICANON | ECHO | ECHOE | ECHOK;
+	line.c_lflag &= ~(tcflag_t)ISIG;
+	line.c_cc[VEOF] = 4;
+	/* Signals may be blocked: Ctrl-C is a character, and one that ends a line. */
+	line.c_cc[VEOL] = INTERRUPT;
 	/* First: whoever answers as soon as he is asked is heard, with ^C, too. */
-	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	fputs(question, stderr);
-	fflush(stderr);
-	key = read_key(until);
+	tcsetattr(STDIN_FILENO, TCSANOW, &line);
+	a = ask(question, words, until);
 	tcsetattr(STDIN_FILENO, TCSANOW, &old);
-	if (key > ' ' && key < 127)
-		fputc(key, stderr);
-	fputc('\n', stderr);
-	return key;
+	return a;
 }
 
 enum { PATIENCE_MS = 1000, REDRAW_MS = 100, BAR_MAX = 40 };

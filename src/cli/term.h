@@ -18,14 +18,24 @@ int term_width(int fd);
 /* Can we ask a person? Standard input and error are terminals. */
 bool term_can_ask(void);
 
-/* Asks and reads a line: its first letter, 0 if it is empty, -1 for end of file or Ctrl-C. */
-int term_ask(const char *question);
+/*
+ * Which of @words (NULL-ended, first letters all different) was typed: the word, or as much of it
+ * as no other begins with; blanks and capitals do not matter. -1: none. What merely begins with
+ * the letter of one is none: who types `cancel` does not want a commit.
+ */
+int term_choice(const char *line, const char *const *words);
 
 /*
- * Asks and reads one key from standard input, whatever signals are blocked: -1 for Ctrl-C,
- * Ctrl-D, the end of input, or when @until (CLOCK_MONOTONIC in ms; 0: never) has come.
+ * Asks until a line is one of @words, and says what may be typed where it is none: its number,
+ * or -1 for the end of input or Ctrl-C.
  */
-int term_key(const char *question, int64_t until);
+int term_ask(const char *question, const char *const *words);
+
+/*
+ * The same while a command runs, whatever it has made of the terminal and whatever signals are
+ * blocked. -1 also when @until (CLOCK_MONOTONIC in ms; 0: never) has come.
+ */
+int term_ask_between(const char *question, const char *const *words, int64_t until);
 
 /*
  * A bar on standard error, drawn when something takes longer than a second, if that is a

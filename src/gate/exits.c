@@ -2,6 +2,7 @@
 #include "gate/exits.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,7 +34,7 @@ static bool possible(void)
 
 void exits_open(struct exits *x)
 {
-	x->n = 0;
+	x->n = x->known = 0;
 	x->epoll = possible() ? epoll_create1(EPOLL_CLOEXEC) : -1;
 }
 
@@ -65,42 +66,103 @@ int exits_hold(pid_t pid, pid_t *parent)
 
 void exits_watch(struct exits *x, pid_t pid, int fd)
 {
-	/* No events asked for: a pidfd hangs up when its process has been waited for. */
-	struct epoll_event e = { .data.u64 = (uint64_t)pid };
 	AUTO_CLOSE int own = fd;
 
-	if (x->epoll < 0 || x->n == EXITS_MAX || find(x, pid) < x->n)
-		return;
-	if (own < 0 || epoll_ctl(x->epoll, EPOLL_CTL_ADD, own, &e) < 0)
+	if (x->epoll < 0 || own < 0 || x->n == EXITS_MAX || exits_has(x, pid))
 		return;
 	x->pids[x->n] = pid;
 	x->fds[x->n++] = TAKE_FD(own);
 }
 
-static bool take(struct exits *x, pid_t pid, struct exit_note *to)
+bool exits_has(const struct exits *x, pid_t pid)
+{
+	return find(x, pid) < x->n;
+}
+
+bool exits_full(const struct exits *x)
+{
+	return x->n == EXITS_MAX;
+}
+
+bool exits_unseen(const struct exits *x)
+{
+	return x->known < x->n;
+}
+
+static void move(struct exits *x, unsigned from, unsigned to)
+{
+	x->fds[to] = x->fds[from];
+	x->pids[to] = x->pids[from];
+}
+
+static bool take(struct exits *x, unsigned at, struct exit_note *to)
 {
 	struct info i = { .mask = INFO_EXIT };
-	unsigned at = find(x, pid);
-	bool known;
+	bool told;
 
-	if (at == x->n)
-		return false; /* cannot be: they are kept together */
-	known = ioctl(x->fds[at], GET_INFO, &i) == 0 && i.mask & INFO_EXIT;
-	*to = (struct exit_note){ pid, i.exit_code };
+	told = ioctl(x->fds[at], GET_INFO, &i) == 0 && i.mask & INFO_EXIT;
+	*to = (struct exit_note){ x->pids[at], i.exit_code };
 	close(x->fds[at]);
-	x->fds[at] = x->fds[--x->n];
-	x->pids[at] = x->pids[x->n];
-	return known;
+	if (at < x->known) {
+		move(x, --x->known, at);
+		at = x->known;
+	}
+	move(x, --x->n, at);
+	return told;
+}
+
+/* Most have ended by the time we look for the first time; the others wait with the rest. */
+static unsigned take_new(struct exits *x, struct exit_note v[EXITS_AT_ONCE])
+{
+	unsigned n = x->n - x->known, first, taken = 0;
+	/* No events asked for: a pidfd hangs up when its process has been waited for. */
+	struct pollfd p[EXITS_AT_ONCE] = { 0 };
+
+	if (n > EXITS_AT_ONCE)
+		n = EXITS_AT_ONCE;
+	first = x->n - n;
+	for (unsigned i = 0; i < n; i++)
+		p[i].fd = x->fds[first + i];
+	if (poll(p, n, 0) < 0)
+		return 0;
+	/* From the last to the first: what takes the place of one has been looked at. */
+	for (unsigned i = n; i--;)
+		if (p[i].revents)
+			taken += take(x, first + i, &v[taken]);
+	return taken;
+}
+
+static void await_new(struct exits *x)
+{
+	while (x->known < x->n) {
+		struct epoll_event e = { .data.u64 = (uint64_t)x->pids[x->known] };
+
+		if (epoll_ctl(x->epoll, EPOLL_CTL_ADD, x->fds[x->known], &e) == 0) {
+			x->known++;
+			continue;
+		}
+		close(x->fds[x->known]);
+		move(x, --x->n, x->known);
+	}
 }
 
 unsigned exits_take(struct exits *x, struct exit_note v[EXITS_AT_ONCE], bool *more)
 {
 	struct epoll_event e[EXITS_AT_ONCE];
-	int n = x->n ? epoll_wait(x->epoll, e, EXITS_AT_ONCE, 0) : 0;
-	unsigned taken = 0;
+	unsigned taken = 0, at;
+	int n;
 
-	for (int i = 0; i < n; i++)
-		taken += take(x, (pid_t)e[i].data.u64, &v[taken]);
+	*more = true;
+	if (exits_unseen(x))
+		taken = take_new(x, v);
+	if (taken)
+		return taken;
+	await_new(x);
+	n = x->n ? epoll_wait(x->epoll, e, EXITS_AT_ONCE, 0) : 0;
+	for (int i = 0; i < n; i++) {
+		at = find(x, (pid_t)e[i].data.u64);
+		taken += at < x->n && take(x, at, &v[taken]);
+	}
 	*more = n == EXITS_AT_ONCE;
 	return taken;
 }

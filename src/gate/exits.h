@@ -9,15 +9,16 @@
  * How processes end that are not ours to wait for. Each that has executed something is held
  * by a pidfd, which the kernel (from 6.15 on) lets tell the exit status once somebody has
  * waited for it. So many at one time; beyond that, and on older kernels, the status is not
- * known. Costs nothing while nobody ends: they are in one epoll instance.
+ * known. Costs nothing while nobody ends: those that are still there when they are first looked
+ * at are in one epoll instance from then on.
  */
 enum { EXITS_MAX = 512, EXITS_AT_ONCE = 16 };
 
 struct exits {
-	int epoll; /* -1: not possible here. Readable when somebody has ended */
+	int epoll; /* -1: not possible here. Readable when one that was looked at has ended */
 	pid_t pids[EXITS_MAX];
 	int fds[EXITS_MAX];
-	unsigned n;
+	unsigned n, known; /* the first @known are in @epoll */
 };
 
 void exits_open(struct exits *x);
@@ -31,6 +32,9 @@ int exits_hold(pid_t pid, pid_t *parent);
 
 /* To be told once however often it executes something else. Takes @fd, which may be -1. */
 void exits_watch(struct exits *x, pid_t pid, int fd);
+bool exits_has(const struct exits *x, pid_t pid);
+bool exits_full(const struct exits *x);
+bool exits_unseen(const struct exits *x); /* is there one that was not looked at yet? */
 
 struct exit_note {
 	pid_t pid;

@@ -224,8 +224,9 @@ bool gate_killed(const struct gate *g)
 
 static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 {
-	/* Numbers are used again: who had this one has ended before. */
-	gate_exits(g);
+	/* Numbers are used again: if somebody has had this one, that is told before. */
+	if (exits_has(&g->exits, p->pid))
+		gate_exits(g);
 	if (g->s.calls->observe || p->verdict.kind == VERDICT_KILL)
 		send_up(g, WIRE_TELL, p, outcome);
 	log_debug("exec of %s by %d: %s", p->image.exe ? p->image.exe : "?", (int)p->pid,
@@ -309,6 +310,8 @@ static void put_down(struct gate *g, struct pending *p)
 static void runs(struct gate *g, struct pending *p, enum exec_outcome outcome)
 {
 	tell(g, p, outcome);
+	if (exits_full(&g->exits))
+		gate_exits(g);
 	exits_watch(&g->exits, p->pid, TAKE_FD(p->held));
 	agents_ran(&g->agents, p->pid, p->parent, &p->image);
 	drop(g, p);
@@ -719,6 +722,9 @@ void gate_tick(struct gate *g)
 		gate_exits(g);
 		gate_flush(g);
 	}
+	/* What was sent at once has left nobody who would look. */
+	if (!g->send_at && exits_unseen(&g->exits))
+		gate_exits(g);
 	for (struct pending *p = g->all, *next; p; p = next) {
 		next = p->next;
 		if (p->state == HELD_TURN) {

@@ -276,6 +276,11 @@ static int resolve(const struct image_place *place, pid_t pid, const struct call
 		unknown(out);
 	else
 		look_at(place, fd, out);
+	/* For nobody, root and ACLs included: what it is called does not matter then. */
+	if (out->exe && !(out->st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))) {
+		image_free(out);
+		return -EACCES;
+	}
 	if (out->exe && may_recall(c, path))
 		recall_put(place->recall, path, out);
 	return 0;
@@ -378,17 +383,17 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* The file that was asked for, under its name and unchanged: then we know the rest of it. */
+/*
+ * The file that was asked for, unchanged: then we know the rest of it. Its ctime would tell if
+ * it had been given another name.
+ */
 static bool is_as_asked(pid_t pid, const struct image *asked, struct image *out)
 {
-	const struct proc_name name = in_proc(pid, "exe");
-	AUTO_FREE char *exe = asked->exe ? read_link(AT_FDCWD, name.s) : NULL;
-
-	if (!exe || strcmp(exe, asked->exe) != 0 || stat(name.s, &out->st) < 0 ||
+	if (!asked->exe || stat(in_proc(pid, "exe").s, &out->st) < 0 ||
 	    out->st.st_dev != asked->st.st_dev || out->st.st_ino != asked->st.st_ino ||
 	    !out->st.st_nlink || !same_time(&out->st.st_ctim, &asked->st.st_ctim))
 		return false;
-	out->exe = TAKE_PTR(exe);
+	out->exe = xstrdup(asked->exe);
 	out->flags = asked->flags;
 	out->known_as = asked->known_as;
 	return true;

@@ -33,7 +33,10 @@
 
 #define OP_COLUMNS                                                             \
 	"id, txn, kind, state, target, undone, plan, changes, before, after, " \
-	"begun_ns, done_ns, message FROM op "
+	"begun_ns, done_ns, message, part, redone FROM op "
+
+/* An undo that was not taken back, and can be. */
+#define OP_REDOABLE "kind = 'undo' AND state = 'done' AND redone = 0"
 
 /* States on the way to the one decision that an atomic transaction has. */
 #define NOT_SETTLED "IN ('open', 'active', 'frozen', 'committing') "
@@ -75,12 +78,18 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_VERIFY] = "PRAGMA integrity_check(20)",
 	[SQL_OP_ADD] =
 		"INSERT INTO op(txn, kind, state, target, plan, changes, before, after, "
-		"begun_ns, done_ns, message) "
-		"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+		"begun_ns, done_ns, message, part) "
+		"VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
 	[SQL_OP_MOVE] =
 		"UPDATE op SET state = ?3, done_ns = ?4 WHERE id = ?1 AND state = ?2",
 	[SQL_OP_MARK] = "UPDATE op SET undone = ?2 WHERE id = ?1",
-	[SQL_OP_STALE] = "UPDATE op SET undone = 2 WHERE txn = ?1 AND undone = 1",
+	[SQL_OP_REDONE] = "UPDATE op SET redone = 1 WHERE id = (SELECT max(id) FROM op "
+			  "WHERE txn = ?1 AND " OP_REDOABLE ")",
+	[SQL_OP_STALE] = "UPDATE op SET undone = 2 * (undone > 0), "
+			 "redone = CASE WHEN " OP_REDOABLE " THEN 2 ELSE redone END "
+			 "WHERE txn = ?1 AND (undone = 1 OR (" OP_REDOABLE "))",
+	[SQL_OP_UNDONE] = "SELECT 1 FROM op WHERE txn = ?1 AND (undone = 1 OR "
+			  "(" OP_REDOABLE ")) LIMIT 1",
 	[SQL_OP_GET] = "SELECT " OP_COLUMNS "WHERE id = ?1",
 	[SQL_OP_BEFORE] = "SELECT " OP_COLUMNS "WHERE id < ?1 AND (?2 = 0 OR txn = ?2) "
 			  "ORDER BY id DESC LIMIT ?3",

@@ -159,7 +159,9 @@ struct op_record {
 	enum op_kind kind;
 	enum op_state state;
 	int64_t target; /* UNDO, REDO: the operation it is about */
+	bool part;	/* UNDO, REDO: of some paths only; the target stays what it is */
 	int undone; /* 1: taken back; 2: and not to be redone (the data has changed) */
+	int redone; /* UNDO: 1: taken back by a REDO; 2: cannot be any more */
 	char *plan; /* file name, or NULL */
 	uint64_t changes;
 	enum txn_state before, after; /* of the transaction */
@@ -168,19 +170,26 @@ struct op_record {
 };
 void op_record_free(struct op_record *r);
 
-/* Records the operation and moves its transaction from r->before to @moving, in one. */
+/*
+ * Records the operation and moves its transaction from r->before to @moving, in one. A COMMIT or
+ * ROLLBACK is new: what was undone before it cannot be redone from then on.
+ */
 int journal_op_add(struct journal *j, struct op_record *r, enum txn_state moving,
 		   enum journal_sync s, struct err *e);
 
 /*
  * Moves the operation from r->state to @to and its transaction to @txn_to, in one; sets
- * r->state. An UNDO that is done marks its target undone, a REDO marks it not undone.
+ * r->state. An UNDO that is done marks its target undone, a REDO marks it not undone (unless it is
+ * of a part), and the newest UNDO of the transaction that was not taken back as redone.
  */
 int journal_op_move(struct journal *j, struct op_record *r, enum op_state to,
 		    enum txn_state txn_to, int64_t now_ns, enum journal_sync s,
 		    struct err *e);
 
-/* The transaction's data has changed since: what was undone cannot be redone any more. */
+/*
+ * The transaction's data is about to change: what was undone cannot be redone any more. On the
+ * disk when it returns; nothing is written if there is nothing of that kind.
+ */
 int journal_op_stale(struct journal *j, int64_t txn, struct err *e);
 
 /* The first transaction after @after (a number) that is COMMITTING or UNDOING; 0: none. */

@@ -79,12 +79,25 @@ static int add_op(struct journal *j, struct op_record *r, struct err *e)
 	sqlite3_bind_int64(st, 9, r->begun_ns);
 	sqlite3_bind_int64(st, 10, r->done_ns);
 	db_bind_bytes(st, 11, r->message);
+	sqlite3_bind_int(st, 12, r->part);
 	rc = db_step(st);
 	sqlite3_clear_bindings(st);
 	if (rc != SQLITE_OK)
 		return db_error(j, rc, "record the operation", e);
 	r->id = sqlite3_last_insert_rowid(j->db);
 	return 0;
+}
+
+static int run_on(struct journal *j, enum db_sql which, int64_t txn, struct err *e)
+{
+	sqlite3_stmt *st = db_stmt(j, which, e);
+	int rc;
+
+	if (!st)
+		return -1;
+	sqlite3_bind_int64(st, 1, txn);
+	rc = db_step(st);
+	return rc == SQLITE_OK ? 0 : db_error(j, rc, "record the operation", e);
 }
 
 static int mark(struct journal *j, int64_t id, int undone, struct err *e)
@@ -104,7 +117,14 @@ static int mark_target(struct journal *j, const struct op_record *r, struct err 
 {
 	if (r->state != OP_DONE || !r->target)
 		return 0;
-	return mark(j, r->target, r->kind == OP_UNDO, e);
+	if (r->kind == OP_REDO && run_on(j, SQL_OP_REDONE, r->txn, e))
+		return -1;
+	return r->part ? 0 : mark(j, r->target, r->kind == OP_UNDO, e);
+}
+
+static bool is_new(const struct op_record *r)
+{
+	return r->kind == OP_COMMIT || r->kind == OP_ROLLBACK;
 }
 
 int journal_op_add(struct journal *j, struct op_record *r, enum txn_state moving,
@@ -113,7 +133,8 @@ int journal_op_add(struct journal *j, struct op_record *r, enum txn_state moving
 	if (db_begin(j, s, e))
 		return -1;
 	if ((moving != r->before && move_txn(j, r->txn, r->before, moving, e)) ||
-	    add_op(j, r, e) || mark_target(j, r, e)) {
+	    (is_new(r) && run_on(j, SQL_OP_STALE, r->txn, e)) || add_op(j, r, e) ||
+	    mark_target(j, r, e)) {
 		db_rollback(j);
 		return -1;
 	}
@@ -195,29 +216,32 @@ int journal_txn_undecided(struct journal *j, int64_t after, int64_t *id, struct 
 
 int journal_op_stale(struct journal *j, int64_t txn, struct err *e)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = db_stmt(j, SQL_OP_UNDONE, e);
 	int rc;
 
-	if (db_begin(j, JOURNAL_LAZY, e))
-		return -1;
-	st = db_stmt(j, SQL_OP_STALE, e);
 	if (!st)
-		goto undo;
+		return -1;
 	sqlite3_bind_int64(st, 1, txn);
-	rc = db_step(st);
-	if (rc == SQLITE_OK)
-		return db_commit(j, e);
-	db_error(j, rc, "record the operation", e);
-undo:
-	db_rollback(j);
-	return -1;
+	rc = sqlite3_step(st);
+	sqlite3_reset(st);
+	if (rc == SQLITE_DONE)
+		return 0;
+	if (rc != SQLITE_ROW)
+		return db_error(j, rc, "read the journal", e);
+	if (db_begin(j, JOURNAL_SYNC, e))
+		return -1;
+	if (run_on(j, SQL_OP_STALE, txn, e)) {
+		db_rollback(j);
+		return -1;
+	}
+	return db_commit(j, e);
 }
 
 static bool get_op(sqlite3_stmt *st, struct op_record *r)
 {
 	int kind = db_get_word(st, 2, kind_names, OP_KINDS);
 	int state = db_get_word(st, 3, op_state_names, OP_STATES);
-	int64_t undone = 0, changes = 0;
+	int64_t undone = 0, changes = 0, part = 0, redone = 0;
 	int before = -1, after = -1;
 
 	*r = (struct op_record){ 0 };
@@ -239,13 +263,16 @@ static bool get_op(sqlite3_stmt *st, struct op_record *r)
 	    !db_get_number(st, 7, 0, INT64_MAX, &changes) ||
 	    !db_get_number(st, 10, INT64_MIN, INT64_MAX, &r->begun_ns) ||
 	    !db_get_number(st, 11, INT64_MIN, INT64_MAX, &r->done_ns) ||
-	    !db_get_string(st, 12, false, &r->message))
+	    !db_get_string(st, 12, false, &r->message) ||
+	    !db_get_number(st, 13, 0, 1, &part) || !db_get_number(st, 14, 0, 2, &redone))
 		return false;
 	r->kind = (enum op_kind)kind;
 	r->state = (enum op_state)state;
 	r->before = (enum txn_state)before;
 	r->after = (enum txn_state)after;
 	r->undone = (int)undone;
+	r->part = part;
+	r->redone = (int)redone;
 	r->changes = (uint64_t)changes;
 	return true;
 }

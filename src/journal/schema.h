@@ -114,6 +114,23 @@ static const char *const journal_steps[] = {
 
 	/* 4 -> 5: the few that are still there, among all that ever were */
 	"CREATE INDEX txn_kept ON txn(id) WHERE state <> 'pruned';\n",
+
+	/*
+	 * 5 -> 6: undo of a part is about its commit, too, and each undo knows whether it was
+	 * taken back. Of one that was, or was not, before this it is told by what became of
+	 * its commit; one of a part had no commit to tell by, and stays as it is.
+	 */
+	"ALTER TABLE op ADD COLUMN part INTEGER NOT NULL DEFAULT 0\n"
+	"	CHECK(part IN (0, 1));\n"
+	"ALTER TABLE op ADD COLUMN redone INTEGER NOT NULL DEFAULT 0\n"
+	"	CHECK(redone IN (0, 1, 2));\n"
+	"UPDATE op SET part = (target = 0), redone = CASE\n"
+	"	WHEN target = 0 THEN 2\n"
+	"	WHEN EXISTS(SELECT 1 FROM op n WHERE n.kind = 'undo' AND n.state = 'done'\n"
+	"		AND n.target = op.target AND n.id > op.id) THEN 1\n"
+	"	ELSE coalesce((SELECT CASE t.undone WHEN 0 THEN 1 WHEN 1 THEN 0 ELSE 2 END\n"
+	"		FROM op t WHERE t.id = op.target), 2)\n"
+	"	END WHERE kind = 'undo' AND state = 'done';\n",
 };
 
 /* The format this program writes (user_version). */

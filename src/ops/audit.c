@@ -27,7 +27,8 @@ static void complain(void *arg, uint64_t line, const char *what)
 {
 	struct audit_res *res = arg;
 
-	strv_push(&res->wrong, xasprintf("line %" PRIu64 " %s", line, what));
+	strv_push(&res->wrong,
+		  line ? xasprintf("line %" PRIu64 " %s", line, what) : xstrdup(what));
 }
 
 /* Which transactions the books know the beginning of. */

@@ -8,6 +8,7 @@
 #include "ops/json.h"
 #include "ops/point.h"
 #include "ops/status.h"
+#include "txn/chosen.h"
 
 #define AT(field) offsetof(struct diff_req, field)
 
@@ -230,13 +231,17 @@ static int check_paths(char *const *paths, const bool *met, const struct diff_re
 static int find_conflicts(struct home *h, struct txn *t, struct diff_res *res,
 			  struct err *e)
 {
-	const struct commit_wish w = { .paths = (const char *const *)res->paths,
-				       .dry_run = true };
+	struct commit_wish w = { .dry_run = true };
 	struct commit_result r;
+	char **names = NULL;
 	size_t i;
 	int x;
 
+	for (i = 0; res->paths && res->paths[i]; i++)
+		strv_push(&names, chosen_literal(res->paths[i]));
+	w.paths = (const char *const *)names;
 	x = txn_commit(h, t, &w, &r, e);
+	strv_free(names);
 	res->conflicts = r.conflicts;
 	memset(&r.conflicts, 0, sizeof(r.conflicts));
 	commit_result_free(&r);

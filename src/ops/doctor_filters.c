@@ -66,23 +66,22 @@ static const char busy_repair[] =
 
 static void add_landlock(struct doctor_report *r)
 {
+	enum { WITH_SCOPES = 6 };
 	AUTO_BUF struct buf found = BUF_INIT;
 	int abi = probe_landlock();
 
 	if (abi >= 0)
-		buf_addf(&found, "ABI %d", abi);
+		buf_addf(&found, "ABI %d%s", abi, abi < WITH_SCOPES ? ", no scopes" : "");
 	else if (abi == -EOPNOTSUPP)
 		buf_adds(&found, "in the kernel, but not switched on");
 	else
 		buf_addf(&found, "not available: %s", strerror(-abi));
-	doctor_add(
-		r, "landlock", "Landlock", abi < 0 ? DOCTOR_WARN : DOCTOR_OK,
-		buf_str(&found),
-		"a second line of defence behind mounts and namespaces (5.13; abstract "
-		"sockets and signals with 6.12)",
-		abi == -EOPNOTSUPP ? landlock_repair
-		: abi < 0	   ? NEWER("5.13, with CONFIG_SECURITY_LANDLOCK=y,")
-				   : "");
+	doctor_add(r, "landlock", "Landlock", abi < WITH_SCOPES ? DOCTOR_WARN : DOCTOR_OK,
+		   buf_str(&found),
+		   "abstract Unix sockets of the host can be reached from the inside",
+		   abi == -EOPNOTSUPP  ? landlock_repair
+		   : abi < WITH_SCOPES ? NEWER("6.12, with CONFIG_SECURITY_LANDLOCK=y,")
+				       : "");
 }
 
 /* Where no namespace can be made the mount calls were never reached. */

@@ -41,8 +41,8 @@ static char *state_dir(void)
 	const char *dir = env("STET_STATE_DIR"), *xdg = env("XDG_STATE_HOME");
 
 	if (dir)
-		return xstrdup(dir);
-	if (xdg)
+		return *dir == '/' ? xstrdup(dir) : NULL;
+	if (xdg && *xdg == '/')
 		return xasprintf("%s/stet", xdg);
 	if (env("HOME"))
 		return xasprintf("%s/.local/state/stet", env("HOME"));
@@ -193,7 +193,11 @@ static void add_unusable(struct doctor_report *r, const struct place *p)
 
 	buf_addf(&id, "overlay:%s", p->id);
 	if (!p->path) {
-		buf_adds(&found, "not known: neither HOME nor STET_STATE_DIR is set");
+		buf_adds(&found,
+			 env("STET_STATE_DIR")
+				 ? "not known: STET_STATE_DIR is no absolute path"
+				 : "not known: neither HOME nor STET_STATE_DIR is "
+				   "set");
 	} else {
 		text_quote(&found, p->path, strlen(p->path));
 		buf_addf(&found, " cannot be written: %s", strerror(-err));

@@ -8,6 +8,7 @@
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/point.h"
+#include "txn/known.h"
 
 #define AT(field) offsetof(struct fork_req, field)
 
@@ -54,6 +55,7 @@ int fork_open(struct op_ctx *ctx, struct home *h, struct txn *t, const char *at,
 	if (r == 0)
 		r = sandbox_open_like(ctx, &t->rec, name, argv, sb, e);
 	if (r == 0) {
+		known_inherit(h, &t->rec, &sb->t.rec);
 		r = checks_fill(c, *seq, &sb->v, e);
 		if (r < 0) {
 			txn_abandon(&sb->t);

@@ -12,7 +12,7 @@
  * Of few @changes the base is noted before we return: then whatever happens to the host from
  * now on is told from what was. Failing is no error: all of it can be done later or never.
  */
-enum { HOUSEKEEP_FEW = 500 };
+enum { HOUSEKEEP_FEW = 100 };
 void housekeep(struct home *h, struct txn *t, uint64_t changes);
 
 /* The background's side: `stet --housekeep STATE-DIR TRANSACTION LOCK NOTED`. */

@@ -75,7 +75,7 @@ static bool untouched(const struct txn_record *r)
  */
 static bool has_credit(struct judge *j)
 {
-	enum { SHARE = 50, FIRST_MS = 50, MOST_MS = 3000 };
+	enum { SHARE = 50, FIRST_MS = 150, MOST_MS = 3000 };
 	int64_t now = now_ms();
 
 	if (!j->at)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/paths.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "sys/mountinfo.h"
+#include "txn/chosen.h"
 
 #define SPECIAL "*?["
 
@@ -16,16 +15,6 @@ void op_paths_free(struct op_paths *p)
 	strv_free(p->typed);
 	free(p->word);
 	*p = (struct op_paths){ 0 };
-}
-
-/* A pattern that matches @path and nothing else. */
-static void add_literal(struct buf *b, const char *path)
-{
-	for (; *path; path++) {
-		if (strchr(SPECIAL "\\", *path))
-			buf_addc(b, '\\');
-		buf_addc(b, *path);
-	}
 }
 
 static void push(struct op_paths *p, char *path)
@@ -41,7 +30,7 @@ static void push(struct op_paths *p, char *path)
 static int push_pattern(struct op_ctx *ctx, const char *typed, struct op_paths *p,
 			struct err *e)
 {
-	const char *rest = typed + strcspn(typed, SPECIAL);
+	const char *rest = typed + strcspn(typed, SPECIAL), *s;
 	AUTO_FREE char *inside = NULL, *path = NULL;
 	struct buf b = BUF_INIT;
 
@@ -52,7 +41,11 @@ static int push_pattern(struct op_ctx *ctx, const char *typed, struct op_paths *
 	if (op_ctx_path(ctx, inside, &path, e) < 0)
 		return -1;
 	path[strlen(path) - 1] = '\0';
-	add_literal(&b, path);
+	for (s = path; *s; s++) {
+		if (strchr(SPECIAL "\\", *s))
+			buf_addc(&b, '\\');
+		buf_addc(&b, *s);
+	}
 	buf_adds(&b, rest);
 	/* A slash at the end asks for a directory; matching one takes what is below. */
 	while (b.len > 1 && b.data[b.len - 1] == '/')
@@ -65,70 +58,105 @@ int op_paths_make(struct op_ctx *ctx, char *const *typed, struct op_paths *out,
 		  struct err *e)
 {
 	for (; typed && *typed; typed++) {
-		struct buf b = BUF_INIT;
-		char *path;
+		AUTO_FREE char *path = NULL;
 
 		if (op_ctx_path(ctx, *typed, &path, e) < 0)
 			return -1;
 		strv_push(&out->typed, xstrdup(*typed));
-		if (!strpbrk(path, SPECIAL)) {
-			push(out, path);
-			continue;
-		}
-		add_literal(&b, path);
-		free(path);
-		push(out, buf_take(&b));
+		push(out, chosen_literal(path));
 		if (strpbrk(*typed, SPECIAL) && push_pattern(ctx, *typed, out, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
+/* Of a word that may be a name or a pattern there are two entries, the name first. */
+static bool is_second(const struct op_paths *p, size_t i)
+{
+	return i > 0 && p->word[i - 1] == p->word[i];
+}
+
 struct search {
 	const struct op_paths *p;
-	bool *found; /* by word */
+	bool *met; /* by entry */
 	size_t missing;
 };
 
-static int compare(void *arg, const struct change *c, struct err *e)
+static int compare(void *arg, const char *path, struct err *e)
 {
 	struct search *s = arg;
-	size_t i;
 
 	(void)e;
-	for (i = 0; s->p->v[i]; i++) {
-		const char *want = s->p->v[i];
+	for (size_t i = 0; s->p->v[i]; i++) {
+		const char *const one[] = { s->p->v[i], NULL };
 
-		if (s->found[s->p->word[i]])
+		if (s->met[i] || !chosen_has(one, path))
 			continue;
-		if (strpbrk(want, SPECIAL)
-			    ? fnmatch(want, c->path, FNM_PATHNAME | FNM_LEADING_DIR) != 0
-			    : !path_within(c->path, want))
-			continue;
-		s->found[s->p->word[i]] = true;
+		s->met[i] = true;
 		s->missing--;
 	}
 	return s->missing ? 0 : 1;
 }
 
-int op_paths_check(const struct op_paths *p, const struct txn_record *rec, struct err *e)
+static int compare_change(void *arg, const struct change *c, struct err *e)
+{
+	return compare(arg, c->path, e);
+}
+
+/* Where the name is something's, it alone is meant; where not, the pattern. */
+static void decide(struct op_paths *p, bool *met)
+{
+	size_t w = 0;
+
+	for (size_t i = 0; p->v[i]; i++) {
+		if (is_second(p, i) && met[w - 1]) {
+			free(p->v[i]);
+			continue;
+		}
+		if (is_second(p, i))
+			free(p->v[--w]);
+		met[w] = met[i];
+		p->word[w] = p->word[i];
+		p->v[w++] = p->v[i];
+	}
+	p->v[w] = NULL;
+}
+
+int op_paths_check(struct op_paths *p, const struct txn_record *rec, struct err *e)
 {
 	AUTO_FREE struct change_layer *layers = NULL;
-	AUTO_FREE bool *found = NULL;
-	struct search s = { p, NULL, strv_len(p->typed) };
+	AUTO_FREE bool *met = NULL;
+	struct search s = { p, NULL, strv_len(p->v) };
 	size_t n, i;
 
 	if (!p->v)
 		return 0;
-	s.found = found = xcalloc(s.missing, sizeof(*found));
+	s.met = met = xcalloc(s.missing, sizeof(*met));
 	layers = txn_layers(rec, &n);
-	if (change_walk(layers, n, compare, &s, e) < 0)
+	if (change_walk(layers, n, compare_change, &s, e) < 0)
 		return -1;
-	for (i = 0; s.missing && found[i]; i++)
+	decide(p, met);
+	for (i = 0; p->v[i] && met[i]; i++)
 		;
-	if (!s.missing)
+	if (!p->v[i])
 		return 0;
 	err_set(e, ERR_USAGE, "t%lld changed nothing at '%s'", (long long)rec->id,
-		p->typed[i]);
+		p->typed[p->word[i]]);
 	return err_hint(e, "see: stet status t%lld", (long long)rec->id);
+}
+
+int op_paths_settle(struct op_paths *p, struct home *h, const struct txn *t, int64_t op,
+		    bool redo, struct err *e)
+{
+	AUTO_FREE bool *met = NULL;
+	struct search s = { p, NULL, strv_len(p->v) };
+
+	/* Every word is a name: there is nothing to decide. */
+	if (strv_len(p->v) == strv_len(p->typed))
+		return 0;
+	s.met = met = xcalloc(s.missing, sizeof(*met));
+	if (txn_op_paths(h, t, op, redo, compare, &s, e) < 0)
+		return -1;
+	decide(p, met);
+	return 0;
 }

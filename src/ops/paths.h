@@ -3,6 +3,7 @@
 #define STET_OPS_PATHS_H
 
 #include "ops/ctx.h"
+#include "txn/commit.h"
 
 /* Paths that a user chose: files, directories with all that is below them, patterns. */
 struct op_paths {
@@ -15,12 +16,20 @@ void op_paths_free(struct op_paths *p);
 /*
  * Makes them absolute, from the current directory on. Directories on the way are resolved,
  * last components are not; nothing need exist. A word with *, ? or [ in it may be a
- * pattern or a name: both are meant. Free @out after a failure, too.
+ * pattern or a name: it is both, until one of the functions below has decided which. Free
+ * @out after a failure, too.
  */
 int op_paths_make(struct op_ctx *ctx, char *const *typed, struct op_paths *out,
 		  struct err *e);
 
-/* ERR_USAGE if one of them chooses nothing of what the transaction changed. */
-int op_paths_check(const struct op_paths *p, const struct txn_record *rec, struct err *e);
+/*
+ * Decides by what the transaction changed: the name of something is that alone, and no pattern.
+ * ERR_USAGE if one of them chooses nothing.
+ */
+int op_paths_check(struct op_paths *p, const struct txn_record *rec, struct err *e);
+
+/* The same by what an operation changed (txn_op_paths()); choosing nothing is no error here. */
+int op_paths_settle(struct op_paths *p, struct home *h, const struct txn *t, int64_t op,
+		    bool redo, struct err *e);
 
 #endif

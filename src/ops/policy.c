@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "ops/json.h"
+#include "ops/run.h"
 
 /* The policy of the current directory. */
 static int load_here(struct op_ctx *ctx, struct op_policy *p, const char **cwd,
@@ -84,6 +85,7 @@ static json_t *check_json(const void *result)
 		json_object_set_new(o, "to", json_integer((json_int_t)v->to));
 	}
 	json_set_str(o, "policy", policy_hash(res->policy.p));
+	json_set_project(o, res->policy.project);
 	return o;
 }
 
@@ -201,6 +203,7 @@ static json_t *show_json(const void *result)
 			     p->files[i]);
 	json_object_set_new(o, "files", files);
 	json_set_str(o, "project", project_word(p->project));
+	json_set_project(o, p->project);
 	json_object_set_new(o, "limits", limits_json(policy_limits(p->p)));
 	for (i = 0; policy_rule_at(p->p, i, &r); i++)
 		json_array_append_new(rules, rule_json(&r));

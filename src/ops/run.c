@@ -136,7 +136,7 @@ static int tally(void *arg, const struct change *c, struct err *e)
 	}
 	if (res->ntops++ < RUN_TOPS) {
 		top = &res->tops[res->ntops - 1];
-		top->kind = c->kind;
+		top->letter = change_letter_alone(c);
 		top->path = xstrdup(c->path);
 		top->dir = S_ISDIR(st->st_mode);
 		top->below = t->before;

@@ -34,7 +34,7 @@ struct run_req {
 
 /* A change that is not implied by another, with the number of files below it. */
 struct run_top {
-	enum change_kind kind;
+	char letter; /* change_letter_alone() */
 	char *path;
 	bool dir;
 	uint64_t below;

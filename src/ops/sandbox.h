@@ -38,7 +38,8 @@ struct sandbox_opts {
 		SANDBOX_ROW(                                                                 \
 			at, "clean-env", 0, OPT_FLAG, NULL,                                  \
 			"start from HOME, USER, LOGNAME, PATH, SHELL, TERM, LANG, LC_* and " \
-			"TZ alone",                                                          \
+			"TZ alone; STET_TXN and, for git, GIT_DISCOVERY_ACROSS_FILESYSTEM "  \
+			"are set all the same",                                              \
 			clean_env, 0),                                                       \
 		SANDBOX_ROW(at, "hide", 0, OPT_LIST, "PATH",                                 \
 			    "make it invisible inside; repeatable", hide, ARG_PATH),         \

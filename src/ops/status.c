@@ -106,32 +106,13 @@ static int pass_step(void *arg, const struct plan_rec *r, struct err *e)
 	return s->fn(s->arg, &c, e);
 }
 
-static int pass_commit(void *arg, struct op_record *op, struct err *e)
-{
-	struct steps *s = arg;
-	AUTO_CLOSE int dir = -1;
-	struct plan *p;
-	int r;
-
-	if (op->kind != OP_COMMIT || op->state != OP_DONE || op->undone || !op->plan)
-		return 0;
-	dir = open(s->res->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
-		return err_sys(e, errno, "%s", s->res->rec.dir);
-	if (plan_open(dir, op->plan, &p, e) < 0)
-		return -1;
-	r = plan_each(p, false, pass_step, s, e);
-	plan_close(p);
-	return r;
-}
-
 static int source(const void *from, change_fn *fn, void *arg, struct err *e)
 {
 	const struct status_res *res = from;
 	struct steps s = { res, fn, arg };
 
 	if (res->rec.state == TXN_COMMITTED)
-		return journal_op_each(res->h->journal, res->rec.id, pass_commit, &s, e);
+		return txn_each_step(res->h, &res->rec, pass_step, &s, e);
 	return op_has_changes(&res->rec)
 		       ? change_walk(res->layers, res->nlayers, fn, arg, e)
 		       : 0;

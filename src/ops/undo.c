@@ -40,51 +40,32 @@ struct search {
 	struct journal *j;
 	const char *cwd;
 	bool redo;
+	bool commits; /* no rollbacks: it is about paths */
 	struct txn *t;
-	int64_t op; /* what is to be undone; 0 until found */
+	int64_t op; /* the operation that it is about; 0 until found */
 };
 
-static bool is_first_hand(enum op_kind k)
+/* Newest first: the first that can be taken back is meant; for redo, the first undo. */
+static bool is_candidate(const struct search *s, const struct op_record *r)
 {
-	return k == OP_COMMIT || k == OP_ROLLBACK;
-}
-
-/* The operation that @r makes a candidate, or 0. */
-static int candidate(struct search *s, const struct op_record *r, int64_t *op,
-		     struct err *e)
-{
-	struct op_record target;
-
-	*op = 0;
 	if (r->state != OP_DONE)
-		return 0;
-	if (!s->redo) {
-		*op = is_first_hand(r->kind) && !r->undone ? r->id : 0;
-		return 0;
-	}
-	/* Newest first: the undo met first whose work still stands was the last one. */
-	if (r->kind != OP_UNDO)
-		return 0;
-	if (journal_op_get(s->j, r->target, &target, e) < 0)
-		return -1;
-	*op = target.undone == 1 ? target.id : 0;
-	op_record_free(&target);
-	return 0;
+		return false;
+	if (s->redo)
+		return r->kind == OP_UNDO && !r->redone;
+	return !r->undone &&
+	       (r->kind == OP_COMMIT || (r->kind == OP_ROLLBACK && !s->commits));
 }
 
 static int consider(void *arg, struct op_record *r, struct err *e)
 {
 	struct search *s = arg;
-	int64_t op;
 
-	if (candidate(s, r, &op, e) < 0)
-		return -1;
-	if (!op)
+	if (!is_candidate(s, r))
 		return 0;
 	if (journal_txn_get(s->j, r->txn, &s->t->rec, e) < 0)
 		return -1;
 	if (s->t->rec.state != TXN_PRUNED && path_within(s->cwd, s->t->rec.workspace)) {
-		s->op = op;
+		s->op = r->id;
 		return 1;
 	}
 	txn_record_free(&s->t->rec);
@@ -92,10 +73,10 @@ static int consider(void *arg, struct op_record *r, struct err *e)
 	return 0;
 }
 
-static int find_here(struct op_ctx *ctx, struct home *h, bool redo, struct txn *t,
-		     int64_t *op, struct err *e)
+static int find_here(struct op_ctx *ctx, struct home *h, bool redo, bool commits,
+		     struct txn *t, int64_t *op, struct err *e)
 {
-	struct search s = { .j = h->journal, .redo = redo, .t = t };
+	struct search s = { .j = h->journal, .redo = redo, .commits = commits, .t = t };
 
 	*t = (struct txn){ .lock = -1 };
 	if (op_ctx_cwd(ctx, &s.cwd, e) < 0 ||
@@ -120,10 +101,10 @@ static int find(struct op_ctx *ctx, struct home *h, const struct undo_req *rq, b
 		if (e->kind != ERR_USAGE || redo)
 			return -1;
 		/* Not one of ours by number or name: a path, of the newest commit here. */
-		if (find_here(ctx, h, redo, t, op, &none) < 0)
+		if (find_here(ctx, h, redo, true, t, op, &none) < 0)
 			return -1;
 		strv_push(paths, xstrdup(rq->txn));
-	} else if (!rq->txn && find_here(ctx, h, redo, t, op, e) < 0) {
+	} else if (!rq->txn && find_here(ctx, h, redo, false, t, op, e) < 0) {
 		return -1;
 	}
 	for (i = 0; rq->paths && rq->paths[i]; i++)
@@ -150,6 +131,16 @@ static enum op_kind kind_of(struct home *h, int64_t op)
 struct choice {
 	struct op_paths paths, ours, theirs;
 };
+
+static int settle(struct choice *c, struct home *h, const struct txn *t, int64_t op,
+		  bool redo, struct err *e)
+{
+	return op_paths_settle(&c->paths, h, t, op, redo, e) < 0 ||
+			       op_paths_settle(&c->ours, h, t, op, redo, e) < 0 ||
+			       op_paths_settle(&c->theirs, h, t, op, redo, e) < 0
+		       ? -1
+		       : 0;
+}
 
 static int choose(struct op_ctx *ctx, const struct undo_req *rq, char *const *words,
 		  struct choice *c, struct err *e)
@@ -196,7 +187,7 @@ static int go(struct op_ctx *ctx, const struct undo_req *rq, bool redo,
 	r = op_ctx_home(ctx, &h, e);
 	if (r == 0)
 		r = find(ctx, h, rq, redo, &t, &op, &words, e);
-	if (r == 0 && txn_in_place(&t.rec) && t.rec.state == TXN_ROLLED_BACK) {
+	if (r == 0 && txn_is_final(&t.rec) && t.rec.state != TXN_PRUNED) {
 		r = err_set(e, ERR_STATE,
 			    "t%lld worked in place: that cannot be taken back",
 			    (long long)t.rec.id);
@@ -205,8 +196,10 @@ static int go(struct op_ctx *ctx, const struct undo_req *rq, bool redo,
 	if (r == 0)
 		r = choose(ctx, rq, words, &c, e);
 	if (r == 0)
+		r = settle(&c, h, &t, op, redo, e);
+	if (r == 0)
 		r = replay(ctx, h, &t, op, redo, &c, res, e);
-	res->some = c.paths.v != NULL;
+	res->some = res->done.part;
 	res->rec = t.rec;
 	memset(&t.rec, 0, sizeof(t.rec));
 	txn_close(&t);
@@ -261,7 +254,8 @@ const struct verb verb_undo = {
 	.description =
 		"Takes the newest commit or rollback back: the host's files are as they were "
 		"before it, and the transaction is pending again. Repeated, it goes further "
-		"back. With PATHs only what a commit did at or below them.\n"
+		"back. With PATHs only what the newest commit that changed them did at or below "
+		"them; the rest of it stays.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest operation on "
 		"any transaction of the current directory is meant. A first operand that names "
@@ -289,9 +283,11 @@ const struct verb verb_redo = {
 	.name = "redo",
 	.summary = "do again what was undone",
 	.description =
-		"Does the commit or rollback again that was undone last. Repeated, it goes "
-		"further forward. Once a transaction was changed in another way (explored, "
-		"committed anew), its undone operations cannot be done again.\n"
+		"Does again what was undone last, a commit, a part of one, or a rollback. "
+		"Repeated, it goes further forward: what was undone last comes first, then what "
+		"was undone before that. Once a transaction was changed in another way "
+		"(committed anew, rolled back, explored, taken to a checkpoint, restored), what "
+		"was undone until then cannot be done again.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the operation undone "
 		"last on any transaction of the current directory is meant. The exit status is "

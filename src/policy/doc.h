@@ -68,16 +68,18 @@ struct doc_tests {
 };
 
 /*
- * First letters of the names that something can be about, for a quick no: most rules are about
- * other programs. 0: not known.
+ * How the names begin that something can be about, for a quick no: most rules are about other
+ * programs. A bit for each pair of first letters, shared by a few pairs. 0: not known.
  */
-static inline uint32_t doc_letter(char c)
+static inline uint64_t doc_letters(const char *name)
 {
-	return UINT32_C(1) << (c & 31);
+	const unsigned second = *name ? (unsigned char)name[1] : 0U;
+
+	return UINT64_C(1) << (((unsigned char)*name * 7U + second * 11U) & 63U);
 }
 
 struct doc_rule {
-	uint32_t letters;
+	uint64_t letters;
 	const char *id;
 	enum verdict_kind verdict;
 	const char *group;
@@ -156,7 +158,7 @@ struct doc_inner {
 };
 
 struct doc_tool {
-	uint32_t letters;
+	uint64_t letters;
 	const char **names;
 	uint32_t names_count;
 	enum doc_style style;

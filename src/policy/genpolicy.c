@@ -3,6 +3,7 @@
  * Writes policy documents out as C data, following the schema that reads them: what is
  * built in costs nothing to load. Usage: genpolicy FILE... > builtin.inc
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,9 +164,11 @@ static void write_mapping(const cyaml_schema_value_t *v, const char *data,
 		write_field(f, data, parent);
 	/* No key has it: it is made of the names. */
 	if (strcmp(parent, "rules") == 0)
-		printf(".letters = %uU\n", ((const struct doc_rule *)data)->letters);
+		printf(".letters = 0x%" PRIx64 "U\n",
+		       ((const struct doc_rule *)data)->letters);
 	if (strcmp(parent, "tools") == 0)
-		printf(".letters = %uU\n", ((const struct doc_tool *)data)->letters);
+		printf(".letters = 0x%" PRIx64 "U\n",
+		       ((const struct doc_tool *)data)->letters);
 	fputs("}", stdout);
 }
 

@@ -83,6 +83,16 @@ struct line {
 };
 
 /* One question on its way. */
+enum relation { REL_NONE, REL_SAME, REL_BELOW, REL_ABOVE };
+
+/* How a path lies to the workspace or to the home: path.c. */
+struct lead {
+	const char *path, *left;
+	bool glob;
+	enum relation how;
+	enum tri sure;
+};
+
 struct scene {
 	const struct policy *p;
 	struct arena *arena;
@@ -96,6 +106,7 @@ struct scene {
 	unsigned steps;	 /* left before it is too much */
 	/* The word that was cleaned last, where, and what it is: path.c. */
 	const char *cleaned, *cleaned_in, *clean;
+	struct lead leads[2]; /* workspace, home */
 };
 
 enum { DEPTH_MAX = 24, STEPS_MAX = 20000 };

@@ -278,6 +278,7 @@ static bool tool_named(const struct doc_tool *t, const char *name)
 
 const struct doc_tool *tool_find(const struct policy *p, const char *name)
 {
+	const uint64_t letters = doc_letters(name);
 	size_t i;
 	uint32_t t;
 
@@ -285,7 +286,7 @@ const struct doc_tool *tool_find(const struct policy *p, const char *name)
 		for (t = 0; t < p->docs[i]->tools_count; t++) {
 			const struct doc_tool *tool = &p->docs[i]->tools[t];
 
-			if (tool->letters && !(tool->letters & doc_letter(*name)))
+			if (tool->letters && !(tool->letters & letters))
 				continue;
 			if (tool_named(tool, name))
 				return tool;

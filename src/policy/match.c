@@ -355,11 +355,12 @@ static enum tri match_rule(struct scene *s, const struct doc_rule *rule,
 bool match_rules(struct scene *s, const struct cmd *c, const struct line *l)
 {
 	bool matched = false;
-	uint32_t i, letters = 0;
+	uint64_t letters = 0;
+	uint32_t i;
 	size_t d;
 
 	for (i = 0; i < ARRAY_SIZE(c->names) && c->names[i]; i++)
-		letters |= doc_letter(c->names[i][0]);
+		letters |= doc_letters(c->names[i]);
 	for (d = 0; d < s->p->docs_count; d++) {
 		const struct doc *doc = s->p->docs[d];
 

@@ -67,8 +67,6 @@ const char *path_clean(struct scene *s, const char *cwd, const char *path)
 	return out;
 }
 
-enum relation { REL_NONE, REL_SAME, REL_BELOW, REL_ABOVE };
-
 static bool is_pattern(const char *s, size_t n)
 {
 	while (n && *s != '*' && *s != '?' && *s != '[') {
@@ -99,11 +97,6 @@ static enum tri component(const char *spec, size_t ns, const char *path, size_t 
 	return TRI_NO;
 }
 
-/* A path in one or two pieces: what a rule names may lie under a directory that varies. */
-struct spec {
-	const char *now, *then; /* @then: "" or with a slash at its beginning */
-};
-
 /* The next component of a path, or NULL; its length in *n. */
 static const char *next_of(const char **path, size_t *n)
 {
@@ -116,36 +109,45 @@ static const char *next_of(const char **path, size_t *n)
 	return *n ? p : NULL;
 }
 
-static const char *next_of_spec(struct spec *s, size_t *n)
-{
-	const char *p = next_of(&s->now, n);
-
-	if (p)
-		return p;
-	s->now = s->then;
-	s->then = "";
-	return next_of(&s->now, n);
-}
-
-/* How @path lies to @spec, both absolute and clean; *sure: is that certain? */
-static enum relation relate(struct spec spec, const char *path, bool glob, enum tri *sure)
+/*
+ * Goes down both by the components of @spec; *path is what is left of it then. REL_ABOVE: it
+ * ended before @spec did. *sure: is that certain?
+ */
+static enum relation descend(const char *spec, const char **path, bool glob,
+			     enum tri *sure)
 {
 	const char *a, *b;
 	size_t na, nb;
 
-	*sure = TRI_YES;
-	for (;;) {
-		a = next_of_spec(&spec, &na);
-		b = next_of(&path, &nb);
-		if (!a || !b)
-			break;
+	while ((a = next_of(&spec, &na))) {
+		b = next_of(path, &nb);
+		if (!b)
+			return REL_ABOVE;
 		*sure = tri_and(*sure, component(a, na, b, nb, glob));
 		if (*sure == TRI_NO)
 			return REL_NONE;
 	}
-	if (a)
-		return REL_ABOVE;
-	return b ? REL_BELOW : REL_SAME;
+	return REL_BELOW;
+}
+
+/* The same for a directory that many rules begin with: found out once for each path. */
+static enum relation descend_lead(struct scene *s, const char *base, const char **path,
+				  bool glob, enum tri *sure)
+{
+	struct lead *l = base == s->workspace ? &s->leads[0]
+			 : base == s->home    ? &s->leads[1]
+					      : NULL;
+
+	if (!l)
+		return descend(base, path, glob, sure);
+	if (l->path != *path || l->glob != glob) {
+		*l = (struct lead){ .path = *path, .glob = glob, .left = *path };
+		l->sure = TRI_YES;
+		l->how = descend(base, &l->left, glob, &l->sure);
+	}
+	*path = l->left;
+	*sure = l->sure;
+	return l->how;
 }
 
 struct lookup {
@@ -156,12 +158,18 @@ struct lookup {
 	enum tri result;
 };
 
+/* @rest: "" or with a slash at its beginning. Both are absolute and clean together. */
 static void against(struct lookup *l, const char *base, const char *rest)
 {
-	enum relation r;
-	enum tri sure;
+	const char *path = l->path;
+	enum tri sure = TRI_YES;
+	enum relation r = descend_lead(l->s, base, &path, l->glob, &sure);
+	size_t n;
 
-	r = relate((struct spec){ base, rest }, l->path, l->glob, &sure);
+	if (r == REL_BELOW && *rest)
+		r = descend(rest, &path, l->glob, &sure);
+	if (r == REL_BELOW && !next_of(&path, &n))
+		r = REL_SAME;
 	if (r == l->want || r == REL_SAME)
 		l->result = tri_or(l->result, sure);
 }

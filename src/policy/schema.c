@@ -319,14 +319,16 @@ static int complain(const char *name, const struct scan *s, struct complaint *c,
 		       c->reason[0] ? in_words(c->reason) : cyaml_strerror(r));
 }
 
-static uint32_t letters_of(const char *const *patterns, uint32_t n)
+static uint64_t letters_of(const char *const *patterns, uint32_t n)
 {
-	uint32_t letters = 0;
+	uint64_t letters = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!*patterns[i] || strchr("*?[\\", *patterns[i]))
+		size_t known = strcspn(patterns[i], "*?[\\");
+
+		if (!known || (known == 1 && patterns[i][1]))
 			return 0;
-		letters |= doc_letter(*patterns[i]);
+		letters |= doc_letters(patterns[i]);
 	}
 	return letters;
 }

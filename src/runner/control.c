@@ -141,8 +141,8 @@ static void refuse(struct control *c, int r, const char *what)
 
 static void do_freeze(struct control *c)
 {
-	int r = c->frozen ? 0 : freeze_all(&c->freeze, c->child);
-	AUTO_CLOSE int mapped = -1;
+	int r = c->frozen ? 0 : freeze_all(&c->freeze, c->helpers);
+	AUTO_CLOSE int written = -1;
 
 	if (r < 0) {
 		refuse(c, r, "the processes cannot be stopped");
@@ -150,11 +150,11 @@ static void do_freeze(struct control *c)
 	}
 	c->frozen = true;
 	c->thaw_at = now_ms() + FROZEN_MAX_MS;
-	mapped = freeze_mapped();
-	if (mapped < 0)
-		refuse(c, mapped, "cannot see what is mapped");
+	written = freeze_written();
+	if (written < 0)
+		refuse(c, written, "cannot see what is written to");
 	else
-		reply(c, NULL, mapped);
+		reply(c, NULL, written);
 }
 
 /* What is changed by who has run since is not known; by nobody else it can be. */
@@ -337,7 +337,7 @@ static void hear(struct control *c)
 		reply(c, NULL, -1);
 		break;
 	case CTL_KILL:
-		freeze_kill_others(c->child);
+		freeze_kill_others(c->child, c->helpers);
 		reply(c, NULL, -1);
 		break;
 	case CTL_STILL:

@@ -16,8 +16,9 @@
  * it goes away, or takes too long, whatever it has stopped goes on.
  */
 struct control {
-	int listen, client; /* -1: none */
-	pid_t child;	    /* the command */
+	int listen, client;	       /* -1: none */
+	pid_t child;		       /* the command */
+	const struct helpers *helpers; /* not to be stopped */
 	bool frozen;
 	struct freeze freeze;
 	int64_t thaw_at;    /* ms, monotonic; 0: not due */

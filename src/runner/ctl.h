@@ -25,7 +25,7 @@ enum ctl_type {
 	CTL_PLAN,    /* down: it is known where the command is to run */
 	CTL_GO,	     /* down: the command may start; number of the transaction in extra */
 	/* Between PID 1 and a client of its control socket (control.h). */
-	CTL_FREEZE, /* stop everything; answered with CTL_DONE and what is mapped */
+	CTL_FREEZE, /* stop everything; answered with CTL_DONE and what is written to */
 	CTL_THAW,
 	CTL_KILL,  /* end all but the command */
 	CTL_FD,	   /* a descriptor for CTL_APPLY; not answered */

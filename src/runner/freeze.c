@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ enum { LIMIT_MS = 3000, PAUSE_NS = 30000 };
 struct proc {
 	pid_t pid, ppid;
 	char state;
+	long threads;
 	bool ours; /* a helper of PID 1's: it ends by itself */
 	bool settled;
 };
@@ -71,24 +73,38 @@ static bool read_stat(const char *path, char *state, pid_t *ppid, long *threads)
 	return true;
 }
 
-/* Still in the first user namespace: nothing of the command's lives there. */
-static bool is_ours(pid_t pid)
+void helpers_add(struct helpers *h, pid_t pid)
 {
-	char path[64];
-	struct stat a, b;
+	if (h->n == h->cap) {
+		h->cap = h->cap ? 2 * h->cap : 8;
+		h->v = xrealloc(h->v, h->cap * sizeof(*h->v));
+	}
+	h->v[h->n++] = pid;
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-	return stat(path, &a) == 0 && stat("/proc/self/ns/user", &b) == 0 &&
-	       a.st_ino == b.st_ino;
+void helpers_remove(struct helpers *h, pid_t pid)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i] == pid)
+			h->v[i--] = h->v[--h->n];
+}
+
+bool helpers_has(const struct helpers *h, pid_t pid)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i] == pid)
+			return true;
+	return false;
 }
 
 /*
- * In the kernel, and there until we or a stopped process let it go on: a vfork, an exec or
- * rename that is held. Nothing is written meanwhile.
+ * In the kernel, and there until we or a stopped process let it go on: a vfork, or an exec that
+ * is held or under way. Nothing is written meanwhile. One that renames is not among them: it
+ * is on its way, or waits for a helper; until we have heard of it, a signal stops it.
  */
 static bool is_held(const char *task)
 {
-	char path[96], text[128];
+	char path[128], text[128];
 	long nr;
 
 	snprintf(path, sizeof(path), "%s/syscall", task);
@@ -102,13 +118,6 @@ static bool is_held(const char *task)
 	case SYS_clone3:
 	case SYS_execve:
 	case SYS_execveat:
-#ifdef SYS_rename
-	case SYS_rename:
-#endif
-#ifdef SYS_renameat
-	case SYS_renameat:
-#endif
-	case SYS_renameat2:
 		return true;
 	default:
 		return false;
@@ -160,12 +169,11 @@ static void list(struct procs *p)
 	while (d && (de = readdir(d))) {
 		struct proc x = { .pid = atoi(de->d_name) };
 		char path[64];
-		long threads;
 
 		if (x.pid <= 1)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/stat", (int)x.pid);
-		if (!read_stat(path, &x.state, &x.ppid, &threads))
+		if (!read_stat(path, &x.state, &x.ppid, &x.threads))
 			continue;
 		if (p->n == p->cap) {
 			p->cap = p->cap ? 2 * p->cap : 64;
@@ -173,6 +181,12 @@ static void list(struct procs *p)
 		}
 		p->v[p->n++] = x;
 	}
+}
+
+/* Its first thread may have ended before the others. */
+static bool is_over(const struct proc *x)
+{
+	return strchr("ZXx", x->state) && x->threads <= 1;
 }
 
 static const struct proc *find(const struct procs *p, pid_t pid)
@@ -183,7 +197,7 @@ static const struct proc *find(const struct procs *p, pid_t pid)
 	return NULL;
 }
 
-static bool is_known(const struct freeze *f, pid_t pid)
+bool freeze_has(const struct freeze *f, pid_t pid)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (f->v[i] == pid)
@@ -200,16 +214,8 @@ static void remember(struct freeze *f, pid_t pid)
 	f->v[f->n++] = pid;
 }
 
-/* The stop of our own child would be taken for the user's: it is taken note of here. */
-static void swallow(pid_t child)
-{
-	siginfo_t si = { 0 };
-
-	waitid(P_PID, (id_t)child, &si, WSTOPPED | WNOHANG);
-}
-
 /* One pass: signals those whose parents are settled. True: everything has stopped. */
-static bool pass(struct freeze *f, struct procs *p)
+static bool pass(struct freeze *f, struct procs *p, const struct helpers *helpers)
 {
 	bool all = true;
 
@@ -217,24 +223,24 @@ static bool pass(struct freeze *f, struct procs *p)
 	for (size_t i = 0; i < p->n; i++) {
 		struct proc *x = &p->v[i];
 
-		if (strchr("ZXx", x->state)) {
+		if (is_over(x)) {
 			x->settled = true;
 			continue;
 		}
-		if (!is_known(f, x->pid) && is_ours(x->pid)) {
+		if (helpers_has(helpers, x->pid)) {
 			x->ours = true;
 			all = false; /* renames for somebody: soon done */
 			continue;
 		}
 		/* Stopped already, and not by us: it stays so. */
-		x->settled = (is_known(f, x->pid) || strchr("Tt", x->state)) &&
+		x->settled = (freeze_has(f, x->pid) || strchr("Tt", x->state)) &&
 			     settled(x->pid);
 		all = all && x->settled;
 	}
 	for (size_t i = 0; i < p->n; i++) {
 		const struct proc *x = &p->v[i], *up = find(p, x->ppid);
 
-		if (x->settled || x->ours || is_known(f, x->pid) ||
+		if (x->settled || x->ours || freeze_has(f, x->pid) ||
 		    (up && !up->settled && !up->ours))
 			continue;
 		if (kill(x->pid, SIGSTOP) == 0)
@@ -243,7 +249,7 @@ static bool pass(struct freeze *f, struct procs *p)
 	return all;
 }
 
-int freeze_all(struct freeze *f, pid_t child)
+int freeze_all(struct freeze *f, const struct helpers *helpers)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int64_t end = now_ms() + LIMIT_MS;
@@ -252,12 +258,11 @@ int freeze_all(struct freeze *f, pid_t child)
 
 	*f = (struct freeze){ 0 };
 	while (!done && now_ms() < end) {
-		done = pass(f, &p);
+		done = pass(f, &p, helpers);
 		if (!done)
 			nanosleep(&pause, NULL);
 	}
 	free(p.v);
-	swallow(child);
 	if (done)
 		return 0;
 	freeze_thaw(f);
@@ -272,7 +277,7 @@ void freeze_thaw(struct freeze *f)
 	*f = (struct freeze){ 0 };
 }
 
-void freeze_kill_others(pid_t child)
+void freeze_kill_others(pid_t child, const struct helpers *helpers)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS * 10 };
 	int64_t end = now_ms() + LIMIT_MS;
@@ -283,8 +288,8 @@ void freeze_kill_others(pid_t child)
 		any = false;
 		list(&p);
 		for (size_t i = 0; i < p.n; i++) {
-			if (p.v[i].pid == child || strchr("ZXx", p.v[i].state) ||
-			    is_ours(p.v[i].pid))
+			if (p.v[i].pid == child || is_over(&p.v[i]) ||
+			    helpers_has(helpers, p.v[i].pid))
 				continue;
 			kill(p.v[i].pid, SIGKILL);
 			any = true;
@@ -356,8 +361,9 @@ uint64_t freeze_still(void)
 }
 
 /* "\012" is how the kernel writes a line's end in a name. */
-static void add_name(struct buf *b, const char *name)
+static void add_mapped(struct buf *b, const char *name)
 {
+	buf_addc(b, FREEZE_MAPPED);
 	for (; *name && *name != '\n'; name++) {
 		if (strncmp(name, "\\012", 4) == 0) {
 			buf_addc(b, '\n');
@@ -369,16 +375,14 @@ static void add_name(struct buf *b, const char *name)
 	buf_addc(b, '\0');
 }
 
-static void add_maps(pid_t pid, struct buf *b)
+static void add_maps(const char *task, struct buf *b)
 {
-	AUTO_FREE char *line = NULL;
-	AUTO_FCLOSE FILE *f = NULL;
-	char path[64], perms[8];
+	AUTO_FREE char *path = xasprintf("%s/maps", task), *line = NULL;
+	AUTO_FCLOSE FILE *f = fopen(path, "re");
+	char perms[8];
 	size_t cap = 0;
 	int at;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
 	while (f && getline(&line, &cap, f) > 0) {
 		at = 0;
 		if (sscanf(line, "%*s %7s %*s %*s %*s %n", perms, &at) < 1 || !at)
@@ -386,13 +390,60 @@ static void add_maps(pid_t pid, struct buf *b)
 		if (perms[1] == 'w' && perms[3] == 's' && line[at] == '/' &&
 		    strncmp(line + at, "/dev/", 5) != 0 &&
 		    strncmp(line + at, "/memfd:", 7) != 0)
-			add_name(b, line + at);
+			add_mapped(b, line + at);
 	}
 }
 
-int freeze_mapped(void)
+/* The mode of a descriptor's link says how it was opened. */
+static void add_open(const char *task, struct buf *b)
 {
-	AUTO_CLOSE int fd = memfd_create("mapped", MFD_CLOEXEC);
+	AUTO_FREE char *path = xasprintf("%s/fd", task);
+	AUTO_CLOSEDIR DIR *d = opendir(path);
+	struct dirent *de;
+	char name[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	while (d && (de = readdir(d))) {
+		if (fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISLNK(st.st_mode) || !(st.st_mode & S_IWUSR))
+			continue;
+		n = readlinkat(dirfd(d), de->d_name, name, sizeof(name) - 1);
+		if (n <= 0 || name[0] != '/' || strncmp(name, "/dev/", 5) == 0)
+			continue;
+		name[n] = '\0';
+		buf_addc(b, FREEZE_OPEN);
+		buf_add(b, name, (size_t)n + 1);
+	}
+}
+
+/* What a process has is what each of its threads has, unless the first has ended. */
+static void add_process(const struct proc *x, struct buf *b)
+{
+	AUTO_FREE char *path = xasprintf("/proc/%d", (int)x->pid), *tasks = NULL;
+	AUTO_CLOSEDIR DIR *d = NULL;
+	struct dirent *de;
+
+	if (!strchr("ZXx", x->state)) {
+		add_maps(path, b);
+		add_open(path, b);
+		return;
+	}
+	tasks = xasprintf("%s/task", path);
+	d = opendir(tasks);
+	while (d && (de = readdir(d))) {
+		AUTO_FREE char *task = xasprintf("%s/%s", tasks, de->d_name);
+
+		if (de->d_name[0] == '.')
+			continue;
+		add_maps(task, b);
+		add_open(task, b);
+	}
+}
+
+int freeze_written(void)
+{
+	AUTO_CLOSE int fd = memfd_create("written", MFD_CLOEXEC);
 	AUTO_BUF struct buf b = BUF_INIT;
 	struct procs p = { 0 };
 
@@ -400,8 +451,8 @@ int freeze_mapped(void)
 		return -errno;
 	list(&p);
 	for (size_t i = 0; i < p.n; i++)
-		if (!strchr("ZXx", p.v[i].state))
-			add_maps(p.v[i].pid, &b);
+		if (!is_over(&p.v[i]))
+			add_process(&p.v[i], &b);
 	free(p.v);
 	if (b.len && write(fd, b.data, b.len) != (ssize_t)b.len)
 		return -EIO;

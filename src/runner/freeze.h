@@ -17,13 +17,23 @@ struct freeze {
 	size_t n, cap;
 };
 
-/* 0, or -ETIMEDOUT if one would not stop: then all go on again. @child is our own command:
- * its having stopped is nobody's business. */
-int freeze_all(struct freeze *f, pid_t child);
+/* Processes of PID 1's own, which do something for the inside: they are not stopped half way. */
+struct helpers {
+	pid_t *v;
+	size_t n, cap;
+};
+void helpers_add(struct helpers *h, pid_t pid);
+void helpers_remove(struct helpers *h, pid_t pid);
+bool helpers_has(const struct helpers *h, pid_t pid);
+
+/* 0, or -ETIMEDOUT if one would not stop, or a helper did not end: then all go on again. */
+int freeze_all(struct freeze *f, const struct helpers *helpers);
+/* Was it us who stopped it? Then that is nobody else's business. */
+bool freeze_has(const struct freeze *f, pid_t pid);
 void freeze_thaw(struct freeze *f);
 
-/* SIGKILL to all but @child; they are gone when this returns. */
-void freeze_kill_others(pid_t child);
+/* SIGKILL to all but @child and helpers; they are gone when this returns. */
+void freeze_kill_others(pid_t child, const struct helpers *helpers);
 
 /*
  * A number that stays the same as long as no process of the sandbox, but its PID 1, is given
@@ -34,9 +44,11 @@ enum { STILL_MS = 25 };
 uint64_t freeze_still(void);
 
 /*
- * Files that a stopped process could have changed through a shared mapping, which leaves no
- * trace: their paths, each ended by a NUL byte, in a file that is to be closed. fd or -errno.
+ * Files that the stopped processes are writing to: those that are mapped, which can be changed
+ * without a trace, and those that are open for writing. Their paths, each with one of these before
+ * it and a NUL byte behind it, in a file that is to be closed. fd or -errno.
  */
-int freeze_mapped(void);
+enum { FREEZE_MAPPED = 'm', FREEZE_OPEN = 'o' };
+int freeze_written(void);
 
 #endif

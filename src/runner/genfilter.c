@@ -2,11 +2,13 @@
 /*
  * Build-time tool: the sandbox's seccomp filter, written in libseccomp's terms, printed as
  * an array of instructions. Compiling it at every start would cost more than loading it.
- * With the argument `gate` it holds every exec, too.
+ * With the argument `gate` it holds every exec, too; with `lone` it is for a user namespace
+ * in which the user's own ids are all there are.
  */
 #include <errno.h>
 #include <linux/filter.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +70,22 @@ static const struct rule *rules(size_t *n)
 
 static const int execs[] = { SCMP_SYS(execve), SCMP_SYS(execveat) };
 
+/*
+ * Every group that is not mapped is shown as the same one, which is also the group that files of
+ * root and of everybody else seem to have: who asks would take himself for a member of it, and
+ * try to give files to it, which the kernel refuses. So the answer is that there are none (no
+ * error: 0). What the kernel itself knows, and by which it judges, stays as it is.
+ */
+static const uint32_t no_groups = SCMP_ACT_ERRNO(0);
+
+static bool has(int argc, char **argv, const char *word)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], word) == 0)
+			return true;
+	return false;
+}
+
 static void check(int r, const char *what)
 {
 	if (r >= 0)
@@ -94,7 +112,9 @@ int main(int argc, char **argv)
 		check(seccomp_rule_add_array(c, r[i].action, r[i].nr, r[i].nargs,
 					     &r[i].arg),
 		      "rule");
-	if (argc > 1 && strcmp(argv[1], "gate") == 0)
+	if (has(argc, argv, "lone"))
+		check(seccomp_rule_add(c, no_groups, SCMP_SYS(getgroups), 0), "groups");
+	if (has(argc, argv, "gate"))
 		for (size_t i = 0; i < sizeof(execs) / sizeof(*execs); i++)
 			check(seccomp_rule_add(c, SCMP_ACT_NOTIFY, execs[i], 0), "gate");
 	check(seccomp_export_bpf(c, fileno(tmp)), "export");

@@ -287,7 +287,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	if (in->pty >= 0)
 		tcsetpgrp(in->pty, getpid());
 	lock_in(in, sock);
-	listener = notify_install(in->a->gate >= 0);
+	listener = notify_install(in->a->gate >= 0, !in->a->root);
 	if (listener < 0)
 		give_up(sock, "cannot install the system call filter", listener);
 	log_debug("in the second namespaces, filter installed");
@@ -513,6 +513,7 @@ _Noreturn static void end_with_command(struct init *in, int status)
 	if (in->hand >= 0)
 		hear_command(in);
 	if (in->notify.gate) {
+		send_rest(in->notify.gate);
 		gate_exits(in->notify.gate);
 		send_rest(in->notify.gate);
 	}
@@ -529,6 +530,10 @@ static bool reap_one(struct init *in)
 	if (pid <= 0)
 		return false;
 	if (in->notify.gate && gate_waited(in->notify.gate, pid, status))
+		return true;
+	if (!WIFSTOPPED(status))
+		helpers_remove(&in->notify.helpers, pid);
+	else if (freeze_has(&in->control.freeze, pid))
 		return true;
 	if (control_reaped(&in->control, pid, status) || pid != in->child)
 		return true;
@@ -600,10 +605,12 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 	bool ready;
 
 	in->control.child = in->child;
+	in->control.helpers = &in->notify.helpers;
 	reap(in);
 	for (;;) {
 		ready = !g || gate_ready(g);
-		p[POLL_LISTENER].events = ready ? POLLIN : 0;
+		/* While all are stopped nobody is let go on. */
+		p[POLL_LISTENER].events = ready && !in->control.frozen ? POLLIN : 0;
 		p[POLL_GATE].events = ready ? POLLIN : POLLIN | POLLOUT;
 		p[POLL_HAND].fd = in->hand;
 		if (g)

@@ -84,7 +84,7 @@ static int ask(struct live *l, enum ctl_type type, int *fd, struct err *e)
 	return await(l, fd, e);
 }
 
-int live_freeze(struct live *l, char **mapped, size_t *len, struct err *e)
+int live_freeze(struct live *l, char **written, size_t *len, struct err *e)
 {
 	AUTO_CLOSE int fd = -1;
 	struct buf b = BUF_INIT;
@@ -100,7 +100,7 @@ int live_freeze(struct live *l, char **mapped, size_t *len, struct err *e)
 		at += n;
 	}
 	*len = b.len;
-	*mapped = buf_take(&b);
+	*written = buf_take(&b);
 	return 0;
 }
 

@@ -28,10 +28,10 @@ int live_open(const char *dir, struct live **out, struct err *e);
 void live_close(struct live *l); /* NULL is fine */
 
 /*
- * Stops all processes. *mapped: files that could change without a trace, as paths each
- * ended by NUL; *len bytes; to be freed.
+ * Stops all processes. *written: the files that they are writing to, as freeze_written() has
+ * them; *len bytes; to be freed.
  */
-int live_freeze(struct live *l, char **mapped, size_t *len, struct err *e);
+int live_freeze(struct live *l, char **written, size_t *len, struct err *e);
 int live_thaw(struct live *l, struct err *e);
 /* Ends all processes but the command itself. */
 int live_kill(struct live *l, struct err *e);

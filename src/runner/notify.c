@@ -30,12 +30,27 @@ static const struct sock_filter filter[] = {
 static const struct sock_filter filter_gate[] = {
 #include "filter_gate.inc"
 };
+static const struct sock_filter filter_lone[] = {
+#include "filter_lone.inc"
+};
+static const struct sock_filter filter_lone_gate[] = {
+#include "filter_lone_gate.inc"
+};
 
-int notify_install(bool gate)
+#define FILTER(f)                \
+	{                        \
+		f, ARRAY_SIZE(f) \
+	}
+static const struct {
+	const struct sock_filter *v;
+	size_t n;
+} filters[2][2] = { { FILTER(filter), FILTER(filter_gate) },
+		    { FILTER(filter_lone), FILTER(filter_lone_gate) } };
+
+int notify_install(bool gate, bool lone)
 {
-	const struct sock_filter *f = gate ? filter_gate : filter;
-	struct sock_fprog prog = { .len = gate ? ARRAY_SIZE(filter_gate)
-					       : ARRAY_SIZE(filter),
+	const struct sock_filter *f = filters[lone][gate].v;
+	struct sock_fprog prog = { .len = (unsigned short)filters[lone][gate].n,
 				   .filter = (struct sock_filter *)(uintptr_t)f };
 	long fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 			  SECCOMP_FILTER_FLAG_NEW_LISTENER |
@@ -220,6 +235,7 @@ static int serve_rename(struct notify *n)
 		return unotify_answer(&n->u, req->id, -ENOMEM, false);
 	if (child > 0) {
 		n->renames++;
+		helpers_add(&n->helpers, child);
 		return 0;
 	}
 	r = rename_for(n, &a, old);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "gate/gate.h"
+#include "runner/freeze.h"
 #include "sys/unotify.h"
 
 /*
@@ -21,13 +22,14 @@
  */
 
 /* In the process to be confined (no_new_privs set): -> listener fd, or -errno. @gate: execs
- * are held, too. */
-int notify_install(bool gate);
+ * are held, too. @lone: only the user's own ids are mapped, and no other group is shown. */
+int notify_install(bool gate, bool lone);
 
 struct notify {
 	struct unotify u;
-	struct gate *gate; /* NULL: execs are not held */
-	uint64_t renames;  /* directories renamed for the inside */
+	struct gate *gate;	/* NULL: execs are not held */
+	uint64_t renames;	/* directories renamed for the inside */
+	struct helpers helpers; /* who are at it */
 };
 
 /* Answers one request if there is one. 0, or -errno if the listener is of no use any more. */

@@ -2,21 +2,23 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "change/copy.h"
+#include "snap/looked.h"
 #include "snap/store.h"
 
 enum {
 	ENTRIES_MAX = 2000,	     /* for a member of several groups */
 	ENTRIES_FEW = 200,	     /* for anybody else */
+	ENTRIES_NEAR = 64,	     /* if there was nothing a moment ago */
 	FILE_MAX = 64 * 1024 * 1024, /* larger files are not copied ahead */
 	TOTAL_MAX = 256 * 1024 * 1024,
 };
@@ -65,6 +67,12 @@ static int adopt_dirs(struct scan *s, int host, const char *rel)
 		if (mkdirat(s->up, path, 0700) == 0) {
 			struct timespec t[2];
 
+			int r = FAULT_POINT("foreign.dir-attrs");
+
+			if (r == 0)
+				r = copy_attrs(host, path, s->up, path);
+			if (r < 0)
+				return r;
 			if (fstatat(host, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			    FAULT_AT("foreign.dir-chmod") ||
 			    fchmodat(s->up, path, st.st_mode & 07777, 0) < 0)
@@ -81,22 +89,6 @@ static int adopt_dirs(struct scan *s, int host, const char *rel)
 			return 0;
 		*p = c;
 	}
-}
-
-static int copy_data(int in, int out, uint64_t size)
-{
-	if (ioctl(out, FICLONE, in) == 0)
-		return 0;
-	while (size > 0) {
-		ssize_t n = copy_file_range(in, NULL, out, NULL, size, 0);
-
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		size -= (uint64_t)n;
-	}
-	return 0;
 }
 
 static int adopt_file(struct scan *s, int host, const char *rel, const struct stat *st)
@@ -122,7 +114,11 @@ static int adopt_file(struct scan *s, int host, const char *rel, const struct st
 		return errno == EEXIST ? 0 : -errno;
 	r = FAULT_POINT("foreign.copy");
 	if (r == 0)
-		r = copy_data(in, out, (uint64_t)st->st_size);
+		r = copy_data(in, out, st->st_size, true);
+	if (r == 0)
+		r = FAULT_POINT("foreign.attrs");
+	if (r == 0)
+		r = copy_attrs(host, rel, s->up, rel);
 	if (r == 0)
 		r = FAULT_POINT("foreign.chmod");
 	if (r == 0 && fchmod(out, st->st_mode & 07777) < 0)
@@ -223,20 +219,54 @@ static unsigned entries_most(void)
 								    : ENTRIES_FEW;
 }
 
-int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err *e)
+static char *mark_of(const char *dir)
+{
+	return xasprintf("%s/adopted", dir);
+}
+
+/* Its mtime is what counts. */
+static int note_adopted(const char *dir, struct err *e)
+{
+	AUTO_FREE char *mark = mark_of(dir);
+	AUTO_CLOSE int fd = -1;
+	struct timespec t[2];
+
+	if (!FAULT_AT("foreign.note"))
+		fd = open(mark, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	clock_gettime(CLOCK_REALTIME, &t[0]);
+	t[1] = t[0];
+	if (fd < 0 || FAULT_AT("foreign.note-time") || futimens(fd, t) < 0)
+		return err_sys(e, errno, "cannot make %s", mark);
+	return 0;
+}
+
+int64_t layer_adopted_ns(const char *dir)
+{
+	AUTO_FREE char *mark = mark_of(dir);
+	struct stat st;
+
+	return lstat(mark, &st) == 0
+		       ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec
+		       : 0;
+}
+
+int layer_adopt_foreign(const struct view_layer *l, const char *dir, const char *memory,
+			struct err *e)
 {
 	AUTO_FREE char *uppath = xasprintf("%s/up", l->dir);
-	AUTO_CLOSE int host = open(l->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	AUTO_CLOSE int up = open(uppath, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct scan s = { .layer = l,
-			  .up = up,
-			  .uid = geteuid(),
-			  .gid = getegid(),
-			  .most = entries_most() };
+	AUTO_CLOSE int host = -1, up = -1;
+	struct scan s = {
+		.layer = l, .uid = geteuid(), .gid = getegid(), .most = entries_most()
+	};
+	bool lately = looked_lately(memory, dir);
 	size_t base = strlen(l->host);
 	struct stat st;
 	int r = 0;
 
+	if (lately)
+		s.most = ENTRIES_NEAR;
+	host = open(l->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	up = s.up = open(uppath, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (host < 0 || up < 0)
 		return err_sys(e, errno, "cannot open %s", host < 0 ? l->host : uppath);
 	enqueue(&s, xstrdup(dir[base] == '/' ? dir + base + 1 : dir + base));
@@ -252,5 +282,9 @@ int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err 
 	if (r < 0)
 		return err_sys(e, r, "cannot prepare files of other groups below %s",
 			       dir);
+	if (s.adopted)
+		return note_adopted(l->dir, e);
+	if (!lately)
+		looked_note(memory, dir);
 	return 0;
 }

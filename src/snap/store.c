@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "sys/fs.h"
 
 static bool listed(const char *s, const char *const *list)
 {
@@ -43,6 +44,23 @@ bool store_fs_lower(const char *fstype)
 	};
 
 	return !listed(fstype, bad);
+}
+
+/*
+ * What a layer says about deleted and replaced directories is in user attributes. There are
+ * none on a tmpfs before Linux 6.6, nor where they were switched off: a layer can be mounted
+ * there, and breaks when a directory is replaced.
+ */
+static bool takes_marks(const char *path)
+{
+	AUTO_BUF struct buf value = BUF_INIT;
+
+	return fs_xattr_get(AT_FDCWD, path, "user.overlay.opaque", &value) != -EOPNOTSUPP;
+}
+
+static bool can_hold(const struct mountpoint *m, const char *path)
+{
+	return store_fs_upper(m->fstype) && takes_marks(path);
 }
 
 /* A directory of ours, or one we can make: 0, else -errno. */
@@ -125,7 +143,7 @@ int store_for(const struct mountinfo *mi, const char *state_dir, const char *pat
 
 	if (!m)
 		return err_set(e, ERR_UNSUPPORTED, "no mount holds %s", path);
-	if (store_fs_upper(m->fstype) && !same_mount(mi, path, state_dir)) {
+	if (!same_mount(mi, path, state_dir) && can_hold(m, path)) {
 		/* From the top of the mount down to the tree itself. */
 		for (len = strlen(m->target);; len++) {
 			if (path[len] && path[len] != '/' && len > 1)
@@ -143,7 +161,7 @@ int store_for(const struct mountinfo *mi, const char *state_dir, const char *pat
 		}
 		buf_free(&b);
 	}
-	if (home && store_fs_upper(home->fstype))
+	if (home && can_hold(home, state_dir))
 		return in_state(state_dir, out, e);
 	if (getenv("STET_TXN")) {
 		err_set(e, ERR_UNSUPPORTED,
@@ -154,8 +172,7 @@ int store_for(const struct mountinfo *mi, const char *state_dir, const char *pat
 	err_set(e, ERR_UNSUPPORTED,
 		"%s is on %s, which cannot hold a copy-on-write layer", state_dir,
 		home ? home->fstype : "an unknown filesystem");
-	return err_hint(e,
-			"set STET_STATE_DIR to a directory on ext4, xfs, btrfs or tmpfs");
+	return err_hint(e, "set STET_STATE_DIR to a directory on ext4, xfs or btrfs");
 }
 
 /*

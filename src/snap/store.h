@@ -14,7 +14,11 @@
  * inside.
  */
 
-/* Finds or makes the store for @path. Free *out. ERR_UNSUPPORTED if there is no place. */
+/*
+ * Finds or makes the store for @path. Free *out. It is the state directory's if the mount cannot
+ * hold layers, because of its type or since it has no user attributes. ERR_UNSUPPORTED if
+ * that one cannot either.
+ */
 int store_for(const struct mountinfo *mi, const char *state_dir, const char *path,
 	      char **out, struct err *e);
 
@@ -38,8 +42,16 @@ int layer_resume(const struct view_layer *l, struct err *e);
  * map): EOVERFLOW where the host would let the user write. Puts copies of
  * such objects below @dir (a path within the layer's host tree) into the layer's upper
  * beforehand: directories always, files up to a size. Looks at a bounded number of entries,
- * nearest first, so that start-up does not grow with the tree.
+ * nearest first, and at few if there was no such object a moment ago, which @memory knows
+ * (snap/looked.h): start-up does not grow with the tree.
  */
-int layer_adopt_foreign(const struct view_layer *l, const char *dir, struct err *e);
+int layer_adopt_foreign(const struct view_layer *l, const char *dir, const char *memory,
+			struct err *e);
+
+/*
+ * When that was done in the layer in @dir: what it has put there has an older ctime. Nothing
+ * may run in the layer before the clock of files has passed it. 0: there was nothing.
+ */
+int64_t layer_adopted_ns(const char *dir);
 
 #endif

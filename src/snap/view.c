@@ -115,6 +115,41 @@ bool plan_is_private(const struct plan *p, const char *path)
 	return false;
 }
 
+static bool listed(char *const *v, const char *path)
+{
+	for (; v && *v; v++)
+		if (strcmp(*v, path) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Is the workspace itself a directory that is empty inside, and gone with the command? What is
+ * below one is shown again on top of it; the directory as a whole cannot be.
+ */
+static int check_not_private(const struct plan *p, struct err *e)
+{
+	const char *ws = p->rq->workspace;
+	bool scratch = false;
+
+	for (size_t i = 0; p->private_dirs[i]; i++)
+		scratch = scratch || strcmp(ws, p->private_dirs[i]) == 0;
+	if (!scratch && (p->v->root || strcmp(ws, "/run") != 0))
+		return 0;
+	/* Taken up again it is what it was; a bind at the same place lies on top. */
+	if (p->rq->resume || listed(p->rq->read_only, ws) ||
+	    listed(p->rq->write_through, ws))
+		return 0;
+	err_set(e, ERR_USAGE,
+		"%s cannot be the workspace: it is private inside, begins empty and is not "
+		"kept",
+		ws);
+	return err_hint(e,
+			scratch ? "choose another with --workspace DIR, or capture the "
+				  "host's: stet run --tmp host -- COMMAND"
+				: "choose another with --workspace DIR");
+}
+
 static int check_workspace(const struct plan *p, struct err *e)
 {
 	static const char *const never[] = { "/proc", "/sys", "/dev" };
@@ -135,12 +170,15 @@ static int check_workspace(const struct plan *p, struct err *e)
 		return err_hint(e,
 				"cd into the project, or name it with --workspace DIR");
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
-		if (path_within(ws, never[i]))
-			return err_set(e, ERR_USAGE,
-				       "%s cannot be a workspace: %s is made anew "
-				       "inside",
-				       ws, never[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
+		if (!path_within(ws, never[i]))
+			continue;
+		err_set(e, ERR_USAGE, "%s cannot be a workspace: %s is made anew inside",
+			ws, never[i]);
+		return err_hint(e, "choose another with --workspace DIR");
+	}
+	if (check_not_private(p, e) < 0)
+		return -1;
 	if (path_within(ws, p->rq->state_dir))
 		return err_set(e, ERR_USAGE,
 			       "%s is stet's own store; it cannot be the workspace", ws);

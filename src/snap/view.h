@@ -76,8 +76,8 @@ struct view_request {
 
 /*
  * Fails with ERR_USAGE for a workspace that cannot be one (`/`, the store, special
- * filesystems, not writable), ERR_UNSUPPORTED where no upper can be made, and never leaves out a
- * protection silently.
+ * filesystems, a directory that is private inside, not readable), ERR_UNSUPPORTED where no
+ * upper can be made, and never leaves out a protection silently.
  */
 int view_make(const struct view_request *rq, struct view *v, struct err *e);
 void view_free(struct view *v);

@@ -288,3 +288,24 @@ int fs_fd_xattr_get(int fd, const char *attr, struct buf *out)
 
 	return ask(&q, out);
 }
+
+uint64_t fs_unwritten(void)
+{
+	AUTO_CLOSE int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	static const char *const names[] = { "\nDirty:", "\nWriteback:" };
+	uint64_t sum = 0;
+	char text[4096];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return UINT64_MAX;
+	text[n] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *p = strstr(text, names[i]);
+
+		if (!p)
+			return UINT64_MAX;
+		sum += strtoull(p + strlen(names[i]), NULL, 10) * 1024;
+	}
+	return sum;
+}

@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/kernel.h"
 
 pid_t ns_fork(unsigned long flags, int *pidfd)
 {
@@ -179,12 +179,10 @@ int ns_limit_pids(uint64_t n)
 	/* Numbers below are not given a second time: see alloc_pid() in the kernel. */
 	enum { RESERVED = 300 };
 	AUTO_CLOSE int fd = -1;
-	int major = 0, minor = 0, len;
-	struct utsname u;
 	char text[24];
+	int len;
 
-	if (uname(&u) < 0 || sscanf(u.release, "%d.%d", &major, &minor) != 2 ||
-	    major < 6 || (major == 6 && minor < 14) || getpid() != 1 || n > 1000000)
+	if (!kernel_is(6, 14) || getpid() != 1 || n > 1000000)
 		return -EOPNOTSUPP;
 	fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
 	if (fd < 0)

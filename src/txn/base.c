@@ -181,6 +181,7 @@ bool untouched_was(const struct txn_record *r, size_t layer)
 }
 
 #define TICKET "durable.new"
+#define UNSETTLED "unsettled"
 
 static char *mark_of(const struct txn_record *r)
 {
@@ -209,10 +210,13 @@ static void tidy_layer(const struct layer_record *l)
 int txn_to_disk_begin(const struct txn_record *r)
 {
 	AUTO_FREE char *ticket = xasprintf("%s/" TICKET, r->dir);
+	AUTO_FREE char *unsettled = xasprintf("%s/" UNSETTLED, r->dir);
 
+	/* What is noted of them goes first: it is not of what is written now. */
+	txn_not_on_disk(r);
+	unlink(unsettled);
 	for (size_t i = 0; i < r->nlayers; i++)
 		tidy_layer(&r->layers[i]);
-	unlink(ticket);
 	return open(ticket, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
@@ -251,4 +255,22 @@ bool txn_on_disk(const struct txn_record *r)
 	AUTO_FREE char *mark = mark_of(r);
 
 	return r->dir && access(mark, F_OK) == 0;
+}
+
+/* Both are looked at: a commit may begin while they are written, and txn_to_disk() ends after. */
+bool disk_settled(const struct txn_record *r)
+{
+	AUTO_FREE char *unsettled = xasprintf("%s/" UNSETTLED, r->dir);
+
+	return txn_on_disk(r) && access(unsettled, F_OK) < 0;
+}
+
+int disk_unsettle(const struct txn_record *r)
+{
+	AUTO_FREE char *unsettled = xasprintf("%s/" UNSETTLED, r->dir);
+	AUTO_CLOSE int fd = -1;
+
+	if (!FAULT_AT("disk.unsettle"))
+		fd = open(unsettled, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : 0;
 }

@@ -73,11 +73,11 @@ static bool has_top(const struct view *v, size_t i, const char *own)
 	return strcmp(store, own) == 0;
 }
 
-static int make_layer(struct view *v, size_t i, const char *own, const char *token,
-		      struct err *e)
+static int make_layer(struct home *h, struct view *v, size_t i, const char *own,
+		      const char *token, struct err *e)
 {
 	struct view_layer *l = &v->layers[i];
-	AUTO_FREE char *dir = dir_in(l->store, token);
+	AUTO_FREE char *dir = dir_in(l->store, token), *memory = NULL;
 
 	if (!has_top(v, i, own) && make_top(v, l->store, dir, e) < 0)
 		return -1;
@@ -85,10 +85,11 @@ static int make_layer(struct view *v, size_t i, const char *own, const char *tok
 	l->dir = xasprintf("%s/l%zu", dir, i);
 	if (make_dir(l->dir, e) < 0 || layer_make(l, e) < 0)
 		return -1;
-	if (l->kind == LAYER_OVERLAY && l->lax_owner &&
-	    path_within(v->workspace, l->host))
-		return layer_adopt_foreign(l, v->workspace, e);
-	return 0;
+	if (l->kind != LAYER_OVERLAY || !l->lax_owner ||
+	    !path_within(v->workspace, l->host))
+		return 0;
+	memory = xasprintf("%s/looked", h->dir);
+	return layer_adopt_foreign(l, v->workspace, memory, e);
 }
 
 /* One for all: what is mounted there is seen in the sandbox's own namespace only. */
@@ -125,7 +126,7 @@ static int make_data(struct home *h, struct view *v, const char *token, struct t
 		return err_sys(e, t->lock, "cannot lock %s", t->rec.dir);
 	begin_exactly(t);
 	for (size_t i = 0; i < v->nlayers; i++)
-		if (make_layer(v, i, store, token, e) < 0)
+		if (make_layer(h, v, i, store, token, e) < 0)
 			return -1;
 	return 0;
 }
@@ -262,21 +263,15 @@ static bool saw_nothing(const struct txn_record *r)
 	return true;
 }
 
-/*
- * What was written just before we were called may bear a time that the coarse clock has not
- * reached yet: it would pass for changed since. The transaction begins when it has; its
- * sandbox is being built meanwhile.
- */
-static void begin_with_tick(struct txn *t)
+/* Until the clock that stamps files is past @ns. Returns what it says then. */
+static int64_t wait_for_files(int64_t ns)
 {
 	struct timespec next;
 	int64_t now, tick;
 
-	if (t->exact || !saw_nothing(&t->rec))
-		return;
 	clock_getres(CLOCK_REALTIME_COARSE, &next);
 	tick = next.tv_nsec;
-	while ((now = clock_now(CLOCK_REALTIME_COARSE)) <= t->came_ns) {
+	while ((now = clock_now(CLOCK_REALTIME_COARSE)) <= ns) {
 		next.tv_sec = (now + tick) / 1000000000;
 		next.tv_nsec = (now + tick) % 1000000000;
 		if (clock_now(CLOCK_REALTIME) >= now + tick)
@@ -284,7 +279,24 @@ static void begin_with_tick(struct txn *t)
 		else
 			clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &next, NULL);
 	}
-	t->rec.begin_ns = now;
+	return now;
+}
+
+/*
+ * What was written just before we were called may bear a time that the coarse clock has not
+ * reached yet: it would pass for changed since. The transaction begins when it has; its
+ * sandbox is being built meanwhile. Where something was copied ahead it has begun before that,
+ * and what the command writes must be told from those copies.
+ */
+static void begin_with_tick(struct txn *t)
+{
+	if (!saw_nothing(&t->rec)) {
+		for (size_t i = 0; i < t->rec.nlayers; i++)
+			if (t->rec.layers[i].lax_owner)
+				wait_for_files(layer_adopted_ns(t->rec.layers[i].dir));
+	} else if (!t->exact) {
+		t->rec.begin_ns = wait_for_files(t->came_ns);
+	}
 }
 
 static void note_begin(struct home *h, const struct txn_record *r)
@@ -390,7 +402,8 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 	r = untouched_drop(&t->rec);
 	if (r < 0)
 		return err_sys(e, r, "cannot change %s", t->rec.dir);
-	if (make_stage(h, v, e) < 0)
+	/* The layers are not what was undone from here on, even if we do not come far. */
+	if (make_stage(h, v, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->nlayers; i++) {
 		struct view_layer *l = &v->layers[i];
@@ -409,5 +422,5 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 		return -1;
 	t->rec.state = TXN_ACTIVE;
 	txn_note(h, "resume", t->rec.id, 0);
-	return journal_op_stale(h->journal, t->rec.id, e);
+	return 0;
 }

@@ -212,7 +212,7 @@ const struct ckpt_records *checks_all(const struct checks *c)
 	return &c->all;
 }
 
-static int64_t last_of(const struct checks *c)
+int64_t checks_last(const struct checks *c)
 {
 	return c->all.n ? c->all.v[c->all.n - 1].seq : 0;
 }
@@ -304,7 +304,7 @@ int checks_state(struct checks *c, int64_t seq, struct ck_state *s, struct err *
 	return 0;
 }
 
-static bool differ(const struct ck_state *a, const struct ck_state *b)
+bool checks_differ(const struct ck_state *a, const struct ck_state *b)
 {
 	size_t i = 0, k = 0;
 
@@ -342,7 +342,7 @@ static int record(struct checks *c, const struct ck_state *last,
 		  const struct ck_state *now, const struct ckpt_wish *w, int64_t target,
 		  bool changing, struct err *e)
 {
-	struct ckpt_record r = { .seq = last_of(c) + 1,
+	struct ckpt_record r = { .seq = checks_last(c) + 1,
 				 .time_ns = now_ns(),
 				 .cause = xstrdup(w->cause),
 				 .command = maybe(w->command),
@@ -354,7 +354,7 @@ static int record(struct checks *c, const struct ck_state *last,
 
 	x = ck_count(&c->layers, last, now, &t, e);
 	if (x == 0)
-		x = ck_save(c->dir, r.seq, last_of(c), last, now, e);
+		x = ck_save(c->dir, r.seq, checks_last(c), last, now, e);
 	if (x == 0) {
 		r.added = t.added;
 		r.modified = t.modified;
@@ -370,83 +370,12 @@ static int record(struct checks *c, const struct ck_state *last,
 	return x;
 }
 
-static int thaw(struct checks *c, struct err *e)
+int checks_thaw(struct checks *c, struct err *e)
 {
 	if (!c->frozen)
 		return 0;
 	c->frozen = false;
 	return live_thaw(c->live, e);
-}
-
-/* A file that is mapped can change without a trace: it is looked at, whatever its times say. */
-static int look_at_mapped(struct checks *c, struct ck_scan *s, const char *mapped,
-			  size_t len, struct ck_state *now, struct err *e)
-{
-	for (const char *p = mapped; p < mapped + len; p += strlen(p) + 1) {
-		uint32_t best = UINT32_MAX;
-		size_t n = 0;
-
-		for (uint32_t i = 0; i < c->layers.n; i++)
-			if (path_within(p, c->layers.v[i].path) &&
-			    (best == UINT32_MAX || strlen(c->layers.v[i].path) >= n)) {
-				best = i;
-				n = strlen(c->layers.v[i].path);
-			}
-		if (best == UINT32_MAX || strcmp(p, c->layers.v[best].path) == 0)
-			continue;
-		if (ck_rescan_path(s, best, p + n + (n > 1), now, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* With everything stopped: only what has changed since @now was read is read again. */
-static int look_again(struct checks *c, struct ck_state *now, struct err *e)
-{
-	struct ck_state early = *now;
-	struct ck_scan s = { .layers = &c->layers, .prev = &early, .copy = true };
-	AUTO_FREE char *mapped = NULL;
-	size_t len = 0;
-	int r;
-
-	*now = (struct ck_state){ 0 };
-	r = live_freeze(c->live, &mapped, &len, e);
-	c->frozen = r == 0;
-	if (r == 0)
-		r = ck_scan(&s, now, e);
-	if (r == 0)
-		r = look_at_mapped(c, &s, mapped, len, now, e);
-	ck_state_free(&early);
-	if (r < 0)
-		ck_state_free(now);
-	return r;
-}
-
-/*
- * The last checkpoint, and what the layers are now, kept in objects. Of a sandbox that runs
- * nearly all is copied before it is stopped. If nothing had changed when we began to look, it
- * need not be stopped at all; @stay: it must be, and is so when this returns.
- */
-static int look(struct checks *c, bool stay, struct ck_state *last, struct ck_state *now,
-		struct err *e)
-{
-	struct ck_scan s = { .layers = &c->layers, .prev = last, .copy = true };
-	struct err ignored;
-	int r;
-
-	if (checks_state(c, last_of(c), last, e) < 0)
-		return -1;
-	r = ck_scan(&s, now, e);
-	if (r == 0 && c->live && (stay || differ(last, now))) {
-		r = look_again(c, now, e);
-		if (!stay && thaw(c, r < 0 ? &ignored : e) < 0 && r == 0) {
-			ck_state_free(now);
-			r = -1;
-		}
-	}
-	if (r < 0)
-		ck_state_free(last);
-	return r;
 }
 
 int checks_take(struct checks *c, const struct ckpt_wish *w,
@@ -457,13 +386,13 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 
 	*out = NULL;
 	/* Nobody ran: then there is nothing to look for. */
-	if (c->live && live_still(c->live, (uint64_t)last_of(c)))
+	if (c->live && live_still(c->live, (uint64_t)checks_last(c)))
 		return 0;
-	if (look(c, false, &last, &now, e) < 0)
+	if (checks_look(c, false, &last, &now, e) < 0)
 		return -1;
-	if (!differ(&last, &now)) {
+	if (!checks_differ(&last, &now)) {
 		if (c->live)
-			live_settled(c->live, (uint64_t)last_of(c));
+			live_settled(c->live, (uint64_t)checks_last(c));
 	} else {
 		r = record(c, &last, &now, w, -1, false, e);
 		if (r == 0) {
@@ -476,6 +405,9 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 	return r;
 }
 
+/* Of notes that are put together; the inside may say many. */
+enum { NOTES_MAX = 16384 };
+
 int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e)
 {
 	struct ckpt_record *last = c->all.n ? &c->all.v[c->all.n - 1] : NULL;
@@ -483,10 +415,16 @@ int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e)
 
 	if (!last || (last->named && !w->named) || (!w->note && last->named == w->named))
 		return 0;
+	if (w->note && last->note && strlen(last->note) + strlen(w->note) > NOTES_MAX)
+		return err_set(e, ERR_USAGE,
+			       "checkpoint %lld has too long a note already",
+			       (long long)last->seq);
 	r = *last;
 	r.named = w->named;
 	if (w->note)
-		r.note = xstrdup(w->note);
+		r.note = last->note && strcmp(last->note, w->note) != 0
+				 ? xasprintf("%s; %s", last->note, w->note)
+				 : xstrdup(w->note);
 	if (journal_ckpt_replace(c->h->journal, c->t->rec.id, &r, e) < 0) {
 		if (w->note)
 			free(r.note);
@@ -515,6 +453,9 @@ static int begin_change(struct checks *c, int64_t back_to, struct err *e)
 		if (c->mark < 0 || pwrite(c->mark, &whole, 1, 0) != 1)
 			return err_sys(e, errno, "cannot note that the change begins");
 	}
+	/* What was undone was another state: to do that again would commit a mixture. */
+	if (journal_op_stale(c->h->journal, c->t->rec.id, e) < 0)
+		return -1;
 	return journal_changing_set(c->h->journal, c->t->rec.id, back_to, e);
 }
 
@@ -603,8 +544,8 @@ static int change(struct checks *c, const struct ck_state *now,
 		return -1;
 	}
 	/* A sandbox that is gone by now has been changed, and all that was before it went. */
-	thaw(c, &ignored);
-	r = checks_state(c, last_of(c), &last, e);
+	checks_thaw(c, &ignored);
+	r = checks_state(c, checks_last(c), &last, e);
 	if (r == 0)
 		r = record(c, &last, &after, &w, seq, true, e);
 	if (r == 0)
@@ -641,21 +582,21 @@ int checks_go(struct checks *c, int64_t seq, const char *const *paths,
 	*g = (struct checks_gone){ 0 };
 	if (checks_state(c, seq, &target, e) < 0)
 		return -1;
-	r = look(c, true, &last, &now, e);
+	r = checks_look(c, true, &last, &now, e);
 	if (r == 0)
 		r = ck_compare(&c->layers, &now, &target, paths, note_any, &any, e);
 	if (r > 0)
 		r = 0;
 	if (r == 0 && any.found)
 		r = ck_count(&c->layers, &now, &target, &g->totals, e);
-	if (r == 0 && any.found && differ(&last, &now))
+	if (r == 0 && any.found && checks_differ(&last, &now))
 		r = record(c, &last, &now, &w, -1, false, e);
-	g->before = last_of(c);
+	g->before = checks_last(c);
 	if (r == 0 && any.found) {
 		r = begin_change(c, g->before, e);
 		if (r == 0) {
 			r = change(c, &now, &target, paths, seq, e);
-			g->after = last_of(c);
+			g->after = checks_last(c);
 			/*
 			 * What cannot be taken back now is taken back by recovery, which
 			 * must know of it: an end that could not be noted may be noted all
@@ -667,7 +608,7 @@ int checks_go(struct checks *c, int64_t seq, const char *const *paths,
 				go_back(c, g->before, &second);
 		}
 	}
-	thaw(c, &second);
+	checks_thaw(c, &second);
 	ck_state_free(&last);
 	ck_state_free(&now);
 	ck_state_free(&target);
@@ -692,7 +633,7 @@ int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struc
 
 	if (checks_state(c, seq, &target, e) < 0)
 		return -1;
-	r = checks_state(c, last_of(c), &last, e);
+	r = checks_state(c, checks_last(c), &last, e);
 	if (r == 0)
 		r = ck_scan(&s, &now, e);
 	if (r == 0)

@@ -44,9 +44,9 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 		const struct ckpt_record **out, struct err *e);
 
 /*
- * Nothing has changed since the last one: then that is the one that was wished for. It gets the
- * note, and is named if the wish is; what somebody has named is not for a wish that is not. 1:
- * done; 0: there is none, or nothing to be done.
+ * Nothing has changed since the last one: then that is the one that was wished for. It gets
+ * the note, behind the one that it has, and is named if the wish is; what somebody has named
+ * is not for a wish that is not. 1: done; 0: there is none, or nothing to be done.
  */
 int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e);
 

@@ -22,6 +22,20 @@ struct checks {
 /* The state at @seq; free it. */
 int checks_state(struct checks *c, int64_t seq, struct ck_state *s, struct err *e);
 
+int64_t checks_last(const struct checks *c); /* 0: there is none */
+
+bool checks_differ(const struct ck_state *a, const struct ck_state *b);
+
+/*
+ * The last checkpoint, and what the layers are now, kept in objects. Of a sandbox that runs
+ * nearly all is copied before it is stopped. If nothing had changed when we began to look, it
+ * need not be stopped at all; @stay: it must be, and is so when this returns.
+ */
+int checks_look(struct checks *c, bool stay, struct ck_state *last, struct ck_state *now,
+		struct err *e);
+/* Lets all go on that were stopped. */
+int checks_thaw(struct checks *c, struct err *e);
+
 /* Lets old ones go if there are too many. Pointers into c->all do not outlive it. */
 void checks_thin(struct checks *c);
 

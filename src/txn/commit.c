@@ -19,6 +19,7 @@
 #include "base/fault.h"
 #include "change/unfold.h"
 #include "txn/draft.h"
+#include "txn/inplace.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
 
@@ -45,9 +46,10 @@ static int refuse(const struct commit_wish *w, const struct txn *t,
 			res->conflicts.n == 1 ? "path has" : "paths have", id);
 		return err_hint(
 			e,
-			"decide with stet commit t%lld --ours PATH, --theirs PATH or "
-			"--merge; look with stet diff t%lld --conflicts",
-			id, id);
+			"decide with stet commit t%lld --ours PATH%s; look with stet diff "
+			"t%lld --conflicts",
+			id, w->merge ? " or --theirs PATH" : ", --theirs PATH or --merge",
+			id);
 	}
 	if (res->denied.n && !w->dry_run) {
 		err_set(e, ERR_DENIED, "the policy denies %llu %s; nothing was committed",
@@ -88,12 +90,17 @@ static int begin_op(struct home *h, struct txn *t, const struct commit_wish *w,
 				    .after = res->left ? TXN_FROZEN : TXN_COMMITTED,
 				    .begun_ns = o->begun_ns,
 				    .message = w->message ? xstrdup(w->message) : NULL };
-	/* What was undone before is not what would be redone now. */
-	if (journal_op_stale(h->journal, t->rec.id, e) < 0 ||
-	    journal_op_add(h->journal, &o->op, TXN_COMMITTING, JOURNAL_SYNC, e) < 0)
+	if (journal_op_add(h->journal, &o->op, TXN_COMMITTING, JOURNAL_SYNC, e) < 0)
 		return -1;
 	t->rec.state = TXN_COMMITTING;
 	return 0;
+}
+
+static int unsettle(const struct txn *t, struct err *e)
+{
+	int r = disk_unsettle(&t->rec);
+
+	return r < 0 ? err_sys(e, r, "cannot write to %s", t->rec.dir) : 0;
 }
 
 /* From a finished plan to a finished commit. */
@@ -105,7 +112,7 @@ static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 		return -1;
 	o->progress = w->progress;
 	o->progress_arg = w->progress_arg;
-	if (plan_each(o->plan, false, stage_step, o, e) < 0 ||
+	if (unsettle(t, e) < 0 || plan_each(o->plan, false, stage_step, o, e) < 0 ||
 	    operate_sync_staged(o, e) < 0 || operate_rights(o, t, e) < 0) {
 		if (!FAULT_AT("commit.unlink"))
 			unlinkat(o->dir, plan, 0);
@@ -128,7 +135,8 @@ int txn_pending(struct home *h, struct txn *t, struct err *e)
 	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE) {
 		err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
 			txn_look_name(txn_look(&t->rec)));
-		if (t->rec.state == TXN_ROLLED_BACK || t->rec.state == TXN_COMMITTED)
+		if ((t->rec.state == TXN_ROLLED_BACK || t->rec.state == TXN_COMMITTED) &&
+		    !txn_is_final(&t->rec))
 			err_hint(e, "stet undo t%lld takes that back",
 				 (long long)t->rec.id);
 		return -1;
@@ -184,7 +192,15 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	if (guard < 0 || operate_open(t, true, &o, e) < 0)
 		return -1;
 	o.begun_ns = operate_now();
-	r = w->paths && !w->dry_run ? unfold(&o, e) : 0;
+	o.own = true;
+	o.settled = disk_settled(&t->rec);
+	r = 0;
+	if (w->paths && !w->dry_run) {
+		o.settled = false;
+		r = unsettle(t, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0
+			    ? -1
+			    : unfold(&o, e);
+	}
 	if (r == 0)
 		r = draft_make(h, t, w, o.apply, o.layers, o.nlayers, o.dir, name, res,
 			       e);

@@ -2,6 +2,7 @@
 #ifndef STET_TXN_COMMIT_H
 #define STET_TXN_COMMIT_H
 
+#include "change/plan.h"
 #include "txn/txn.h"
 
 /*
@@ -19,6 +20,7 @@
 struct path_note {
 	char *path;
 	char *what;
+	bool stuck; /* --ours does not help: there is no place to do it */
 };
 struct path_notes {
 	struct path_note *v;
@@ -31,9 +33,11 @@ void path_notes_free(struct path_notes *n);
 typedef void commit_progress(void *arg, uint64_t done, uint64_t total);
 
 struct commit_wish {
-	/* Absolute paths (with what is below them) or glob patterns; NULL: everything. */
+	/* Absolute paths (with what is below them) or glob patterns, as chosen.h has them;
+	 * NULL: everything. */
 	const char *const *paths;
-	/* Conflicting paths decided by the user; same form; NULL: none. */
+	/* Conflicting paths decided by the user; same form; NULL: none. A path that is in
+	 * both alike (chosen_side()): ERR_USAGE. */
 	const char *const *ours, *const *theirs;
 	bool merge;	   /* merge text where both sides changed it */
 	bool accept_risky; /* what deserves a look has had it */
@@ -56,6 +60,7 @@ struct commit_result {
 	uint64_t changes, added, modified, deleted, bytes;
 	uint64_t merged;
 	bool left; /* something of the transaction is still pending */
+	bool part; /* undo, redo: of some paths only */
 	struct path_notes conflicts, risks;
 	struct path_notes denied; /* by wish.judge */
 };
@@ -69,15 +74,34 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	       struct commit_result *r, struct err *e);
 
 /*
- * Takes back an operation of @t: @op, or 0 for the newest that is not undone. With @paths
- * only these (of a commit). ERR_CONFLICT with r->conflicts if the host has changed since.
+ * Takes back an operation of @t: @op, or 0 for the newest that is not undone; of that, what was
+ * not taken back before. With w->paths only these, of the newest commit that changed any of
+ * them: the transaction stays in its state, unless nothing else is left of its newest
+ * commit. ERR_CONFLICT with r->conflicts if the host has changed since.
  */
 int txn_undo(struct home *h, struct txn *t, int64_t op, const struct commit_wish *w,
 	     struct commit_result *r, struct err *e);
 
-/* Does again what was undone last. */
+/*
+ * Does again what was undone last, be it a whole operation or a part: takes back the newest undo
+ * that was not taken back, so that repeated undos and redos are a stack. What was undone before
+ * a newer commit or rollback was made, or before the layers were changed in any other way
+ * (explore, rollback to a checkpoint, restore), is superseded: it cannot be done again.
+ */
 int txn_redo(struct home *h, struct txn *t, const struct commit_wish *w,
 	     struct commit_result *r, struct err *e);
+
+/*
+ * Calls @fn for each path that an operation has changed, chosen as in txn_undo() or, with @redo,
+ * txn_redo(); a directory that was moved whole is one. Ends early if it does not return 0.
+ */
+typedef int path_fn(void *arg, const char *path, struct err *e);
+int txn_op_paths(struct home *h, const struct txn *t, int64_t op, bool redo, path_fn *fn,
+		 void *arg, struct err *e);
+
+/* The steps of its commits that are not taken back: newest commit first, each in its order. */
+int txn_each_step(struct home *h, const struct txn_record *rec, plan_fn *fn, void *arg,
+		  struct err *e);
 
 /* Finishes or reverses whatever a crash left. *n: how many operations that were. */
 int txn_recover(struct home *h, unsigned *n, struct err *e);

@@ -3,7 +3,6 @@
 #include "txn/twins.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,10 +47,11 @@ struct draft {
 	struct buf made;   /* the last directory that a chosen path needed */
 	struct buf merged; /* the text that both sides of the change at hand agree to */
 	struct buf xb, xa;
-	/* Nothing is wanted but the conflicts among these paths: the host is to win them. */
-	const char *const *among;
-	char **found; /* NULL-ended */
-	size_t nfound;
+	/* Nothing is wanted but the conflicts among those paths that the host is to win. */
+	bool looking;
+	/* These, and all below them, keep what the host has. */
+	char **kept; /* NULL-ended */
+	size_t nkept;
 };
 
 void path_notes_add(struct path_notes *n, const char *path, const char *what)
@@ -62,7 +62,7 @@ void path_notes_add(struct path_notes *n, const char *path, const char *what)
 	}
 	if ((n->n & (n->n - 1)) == 0)
 		n->v = xrealloc(n->v, (n->n ? 2 * n->n : 8) * sizeof(*n->v));
-	n->v[n->n++] = (struct path_note){ xstrdup(path), xstrdup(what) };
+	n->v[n->n++] = (struct path_note){ xstrdup(path), xstrdup(what), false };
 }
 
 void path_notes_free(struct path_notes *n)
@@ -82,31 +82,38 @@ void commit_result_free(struct commit_result *r)
 	path_notes_free(&r->denied);
 }
 
-bool draft_chosen(const char *const *list, const char *path)
-{
-	for (; list && *list; list++)
-		if (path_within(path, *list) ||
-		    (strpbrk(*list, "*?[") &&
-		     fnmatch(*list, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0))
-			return true;
-	return false;
-}
-
 /* --- conflicts and risks --- */
 
 static bool is_ours(const struct draft *d, const char *path)
 {
-	return draft_chosen(d->w->ours, path);
+	return chosen_side(d->w->ours, d->w->theirs, path) == CHOSEN_OURS;
+}
+
+/* Nobody can want both. */
+static int check_sides(const struct draft *d, const char *path, struct err *e)
+{
+	if (!d->w->ours || !d->w->theirs ||
+	    chosen_side(d->w->ours, d->w->theirs, path) != CHOSEN_BOTH)
+		return 0;
+	return chosen_twice(path, e);
+}
+
+static bool is_kept(const struct draft *d, const char *path)
+{
+	for (char **k = d->kept; k && *k; k++)
+		if (path_within(path, *k))
+			return true;
+	return false;
 }
 
 static void conflict(struct draft *d, const struct change *c, const char *what)
 {
-	if (d->among) {
-		if (!draft_chosen(d->among, c->path))
+	if (d->looking) {
+		if (chosen_side(d->w->ours, d->w->theirs, c->path) != CHOSEN_THEIRS)
 			return;
-		d->found = xrealloc(d->found, (d->nfound + 2) * sizeof(*d->found));
-		d->found[d->nfound++] = xstrdup(c->path);
-		d->found[d->nfound] = NULL;
+		d->kept = xrealloc(d->kept, (d->nkept + 2) * sizeof(*d->kept));
+		d->kept[d->nkept++] = xstrdup(c->path);
+		d->kept[d->nkept] = NULL;
 		return;
 	}
 	path_notes_add(&d->res->conflicts, c->path, what);
@@ -161,7 +168,8 @@ static void check_conflict(struct draft *d, const struct change *c,
 	if (is_ours(d, c->path))
 		return;
 	if (host->mode && host_changed(d, c, host)) {
-		if (d->w->merge && !d->w->dry_run && merge_step(d, c)) {
+		/* What the host is to win is not merged: it has to be found first. */
+		if (d->w->merge && !d->looking && merge_step(d, c)) {
 			d->res->merged++;
 			return;
 		}
@@ -406,13 +414,25 @@ static void judge_dir(struct draft *d, const struct change *c, struct plan_rec *
 		conflict(d, c, "changed here, changed on the host");
 }
 
+/* The copy inside was the user's own; the host's object is not, whoever may write to it. */
+static void judge_owner(struct draft *d, const struct change *c, const struct plan_rec *r)
+{
+	const struct change_layer *l = &d->layers[r->layer];
+
+	if (l->lax_owner && r->before.uid != l->uid &&
+	    (r->after.mode != r->before.mode || c->what & CHANGE_XATTR))
+		conflict(d, c, "changed here, belongs to another user on the host");
+}
+
 static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 		    struct err *e)
 {
 	if (c->what & CHANGE_XATTR && pack_xattrs(d, c, r, e) < 0)
 		return -1;
-	if (!(c->what & CHANGE_CONTENT))
+	if (!(c->what & CHANGE_CONTENT)) {
 		keep_unknown(c, r);
+		judge_owner(d, c, r);
+	}
 	if (S_ISDIR(r->after.mode)) { /* its times change with what lies in it */
 		judge_dir(d, c, r);
 		later(d, c->rel, r, c->what || r->before.mtime != r->after.mtime);
@@ -473,22 +493,14 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 	return 0;
 }
 
-/* May something strictly below @dir have been left to the host? By name alone. */
+/* Is something strictly below @dir left to the host? By name alone. */
 static bool is_split(const struct draft *d, const char *dir)
 {
-	const char *const *t = d->w->theirs;
-
-	for (; t && *t; t++) {
-		size_t fixed = strcspn(*t, "*?[");
-		AUTO_FREE char *head = xstrndup(*t, fixed);
-
-		if (strlen(dir) < strlen(*t) && path_within(*t, dir))
+	if (d->looking)
+		return false;
+	for (char **k = d->kept; k && *k; k++)
+		if (strlen(dir) < strlen(*k) && path_within(*k, dir))
 			return true;
-		/* A pattern: all that its fixed beginning leaves open. */
-		if ((*t)[fixed] && (strncmp(dir, head, fixed) == 0 ||
-				    strncmp(dir, head, strlen(dir)) == 0))
-			return true;
-	}
 	return false;
 }
 
@@ -534,7 +546,7 @@ static bool part_of_whole(const struct draft *d, const struct change *c)
 	*strrchr(path, '/') = '\0';
 	if (is_split(d, path))
 		return false;
-	return !d->w->paths || draft_chosen(d->w->paths, path);
+	return !d->w->paths || chosen_has(d->w->paths, path);
 }
 
 static int on_change(void *arg, const struct change *c, struct err *e)
@@ -543,13 +555,15 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	struct plan_rec r = { .layer = (uint32_t)c->layer, .rel = c->rel };
 	bool visible = c->kind != CHANGE_MODIFY || c->what & ~(unsigned)CHANGE_TIMES;
 
-	if (d->w->paths && !draft_chosen(d->w->paths, c->path)) {
+	if (d->w->paths && !chosen_has(d->w->paths, c->path)) {
 		d->res->left = d->res->left || visible;
 		if (c->kind == CHANGE_MODIFY && S_ISDIR(c->after.st_mode))
 			return later_times(d, r.layer, c->rel, false, e);
 		return 0;
 	}
-	if (draft_chosen(d->w->theirs, c->path))
+	if (check_sides(d, c->path, e) < 0)
+		return -1;
+	if (!d->looking && is_kept(d, c->path))
 		return 0;
 	ident_from(&c->before, &r.before);
 	ident_from(&c->after, &r.after);
@@ -568,7 +582,8 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 		uint64_t merged = d->res->merged;
 
 		check_conflict(d, c, &r.before);
-		if (merged != d->res->merged)
+		/* In a dry run the text is not written anywhere. */
+		if (merged != d->res->merged && !d->w->dry_run)
 			r.flags |= PLAN_MERGED;
 	}
 	check_risk(d, c);
@@ -604,7 +619,7 @@ static bool stays_behind(const struct draft *d, const struct twin *t)
 	const struct twin *added = twins_find(&d->added, t->layer, t->ino);
 	const struct twin *inner = twins_find(&d->inner, t->layer, t->ino);
 
-	if (!d->w->paths && !d->w->theirs)
+	if (!d->w->paths && !d->kept)
 		return false;
 	return (added ? added->names : 0) + (inner ? inner->names : 0) < t->after.nlink;
 }
@@ -696,9 +711,9 @@ static void draft_free(struct draft *d)
 	buf_free(&d->merged);
 	buf_free(&d->xb);
 	buf_free(&d->xa);
-	for (size_t i = 0; i < d->nfound; i++)
-		free(d->found[i]);
-	free(d->found);
+	for (size_t i = 0; i < d->nkept; i++)
+		free(d->kept[i]);
+	free(d->kept);
 	known_close(d->known);
 }
 
@@ -717,10 +732,9 @@ static int find_theirs(struct draft *d, int dirfd, const char *name, size_t nlay
 			      .layers = d->layers,
 			      .known = d->known,
 			      .res = &none,
-			      .among = d->w->theirs };
+			      .looking = true };
 	int r;
 
-	all.theirs = NULL;
 	all.dry_run = true;
 	all.judge = NULL;
 	r = plan_create(dirfd, name, &look.plan, e);
@@ -728,11 +742,11 @@ static int find_theirs(struct draft *d, int dirfd, const char *name, size_t nlay
 		r = change_walk(d->layers, nlayers, on_change, &look, e);
 	if (look.plan)
 		plan_abandon(look.plan);
-	d->found = look.found;
-	d->nfound = look.nfound;
+	d->kept = look.kept;
+	d->nkept = look.nkept;
 	look.known = NULL;
-	look.found = NULL;
-	look.nfound = 0;
+	look.kept = NULL;
+	look.nkept = 0;
 	draft_free(&look);
 	commit_result_free(&none);
 	return r;
@@ -743,15 +757,12 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 	       const char *name, struct commit_result *res, struct err *e)
 {
 	struct draft d = { .t = t, .w = w, .a = a, .layers = layers, .res = res };
-	struct commit_wish decided = *w;
 	uint64_t steps;
 	int r;
 
 	if ((!w->dry_run && apply_tidy(a, e) < 0) || known_open(h, t, &d.known, e) < 0)
 		return -1;
 	r = w->theirs ? find_theirs(&d, dirfd, name, n, e) : 0;
-	decided.theirs = (const char *const *)d.found;
-	d.w = &decided;
 	if (r == 0)
 		r = plan_create(dirfd, name, &d.plan, e);
 	if (r == 0)

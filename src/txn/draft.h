@@ -3,6 +3,7 @@
 #define STET_TXN_DRAFT_H
 
 #include "change/apply.h"
+#include "txn/chosen.h"
 #include "txn/commit.h"
 
 /* Private to the room: making a change list out of what differs. */
@@ -16,8 +17,5 @@
 int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 	       struct apply *a, const struct change_layer *layers, size_t n, int dirfd,
 	       const char *name, struct commit_result *res, struct err *e);
-
-/* Is @path one of @list, below one of it, or matched by a pattern in it? */
-bool draft_chosen(const char *const *list, const char *path);
 
 #endif

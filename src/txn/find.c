@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "snap/store.h"
 #include "sys/mountinfo.h"
 #include "txn/parts.h"
 
@@ -175,6 +176,7 @@ struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 						.never = hidden,
 						.hidden = hidden + own + 1 };
 		names = stpcpy(stpcpy(names, l->dir), "/up") + 1;
+		v[k - 1].copied_ns = l->lax_owner ? layer_adopted_ns(l->dir) : 0;
 		v[k - 1].away = layer_away(v[k - 1].upper);
 		v[k - 1].untouched = v[k - 1].away && untouched_was(r, k - 1);
 	}

@@ -48,20 +48,20 @@ static char *wanted_dir(void)
 		       : NULL;
 }
 
+/* If a directory on the way cannot be made, that is the cause, not that it is missing. */
 static int make_path(char *path)
 {
+	int first = 0;
+
 	for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
 		*s = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST && errno != EROFS &&
-		    errno != EACCES) {
-			*s = '/';
-			return -errno;
-		}
+		if (mkdir(path, 0755) < 0 && errno != EEXIST && !first)
+			first = -errno;
 		*s = '/';
 	}
-	return (FAULT_AT("home.mkdir") || mkdir(path, 0700) < 0) && errno != EEXIST
-		       ? -errno
-		       : 0;
+	if ((!FAULT_AT("home.mkdir") && mkdir(path, 0700) == 0) || errno == EEXIST)
+		return 0;
+	return errno == ENOENT && first ? first : -errno;
 }
 
 static int check_dir(const char *dir, struct err *e)
@@ -86,10 +86,15 @@ static int check_dir(const char *dir, struct err *e)
 
 int home_find(struct home *h, struct err *e)
 {
+	const char *own = getenv("STET_STATE_DIR");
 	AUTO_FREE char *dir = wanted_dir();
 	int r;
 
 	*h = (struct home){ 0 };
+	if (own && *own && *own != '/') {
+		err_set(e, ERR_USAGE, "STET_STATE_DIR is no absolute path: %s", own);
+		return err_hint(e, "write it from / on");
+	}
 	if (!dir) {
 		err_set(e, ERR_SYSTEM,
 			"no home directory: HOME is not set, or does not exist");

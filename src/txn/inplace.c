@@ -29,6 +29,11 @@ const char *txn_in_place(const struct txn_record *r)
 	return NULL;
 }
 
+bool txn_is_final(const struct txn_record *r)
+{
+	return txn_in_place(r) && (r->state == TXN_ROLLED_BACK || r->state == TXN_PRUNED);
+}
+
 int inplace_check(const char *dir, struct err *e)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -15,6 +15,9 @@
 #include "base/cleanup.h"
 #include "txn/parts.h"
 
+/* In the directory of a transaction that began with the state of another: what that knew. */
+#define INHERITED "known"
+
 struct entry {
 	uint64_t key; /* of layer and path; 0: free */
 	struct ident id;
@@ -93,12 +96,13 @@ struct reading {
 static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct reading *rd = arg;
-	struct ident id = rd->undone ? r->before : r->after;
+	bool undone = rd->undone || r->flags & PLAN_UNDONE;
+	struct ident id = undone ? r->before : r->after;
 	uint64_t digest;
 
 	(void)e;
 	/* What was decided against the host's version was decided for that one time. */
-	if (rd->undone && r->flags & (PLAN_FORCE | PLAN_MERGED))
+	if (undone && r->flags & (PLAN_FORCE | PLAN_MERGED))
 		return 0;
 	switch (r->kind) {
 	case PLAN_BASE:
@@ -116,20 +120,20 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		tell(rd->k, r->layer, r->rel, &id, NULL, false);
 		break;
 	case PLAN_DELETE:
-		if (rd->undone)
+		if (undone)
 			tell(rd->k, r->layer, r->rel, &r->before, NULL, false);
 		break;
 	case PLAN_REPLACE:
 	case PLAN_CREATE:
-		if (id.mode)
-			tell(rd->k, r->layer, r->rel, &id, NULL, false);
+		/* Nothing is told, too: what an older operation left there is gone. */
+		tell(rd->k, r->layer, r->rel, &id, NULL, false);
 		break;
 	case PLAN_DIR:
 		if (!r->before.mode)
 			break;
 		if (r->flags & PLAN_TIMES) {
 			id = r->before;
-			id.mtime = rd->undone ? r->before.mtime : r->after.mtime;
+			id.mtime = undone ? r->before.mtime : r->after.mtime;
 		}
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;
@@ -156,15 +160,25 @@ static int read_plan(struct known *k, const char *name, bool undone, struct err 
 	return r;
 }
 
+/* Does it say what is on the host? *undone: that is what was there before it. */
+static bool tells(const struct op_record *r, bool *undone)
+{
+	bool part = r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
+		    r->redone != 1;
+
+	/* One that was reversed has moved things away and back: their ctime is ours. */
+	*undone = part || r->undone || r->state == OP_REVERSED;
+	return (r->kind == OP_COMMIT || part) && r->plan &&
+	       (r->state == OP_DONE || r->state == OP_REVERSED);
+}
+
 static int read_op(void *arg, struct op_record *r, struct err *e)
 {
 	struct known *k = arg;
 
-	if (r->kind != OP_COMMIT || !r->plan ||
-	    (r->state != OP_DONE && r->state != OP_REVERSED))
-		return 0;
-	/* One that was reversed has moved things away and back: their ctime is ours. */
-	return read_plan(k, r->plan, r->undone || r->state == OP_REVERSED, e);
+	bool undone;
+
+	return tells(r, &undone) ? read_plan(k, r->plan, undone, e) : 0;
 }
 
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e)
@@ -191,6 +205,8 @@ static void load(struct known *k)
 
 	k->loaded = true;
 	journal_op_each(k->h->journal, k->id, read_op, k, &e);
+	if (faccessat(k->dir, INHERITED, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		read_plan(k, INHERITED, false, &e);
 	if (faccessat(k->dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		read_plan(k, "base", false, &e);
 }
@@ -227,8 +243,10 @@ enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
 	if (!k->loaded)
 		load(k);
 	s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
-	if (!s || !s->key)
+	if (!s || !s->key || (!s->id.mode && host->mode))
 		return KNOWN_NOTHING;
+	if (!s->id.mode)
+		return KNOWN_SAME;
 	if (ident_same(&s->id, host) && is_untouched(s, host))
 		return KNOWN_SAME;
 	if (s->has_digest && S_ISREG(host->mode) && s->id.mode == host->mode &&
@@ -243,7 +261,7 @@ bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident 
 {
 	const struct entry *s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
 
-	if (!s || !s->key)
+	if (!s || !s->key || !s->id.mode)
 		return false;
 	*out = s->id;
 	return true;
@@ -282,4 +300,95 @@ bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf 
 	plan_each(p, false, find_content, &w, &e);
 	plan_close(p);
 	return w.found;
+}
+
+struct heritage {
+	struct home *h;
+	int from;
+	struct plan_writer *out;
+	uint32_t *layers; /* the other's layer for each, or UINT32_MAX */
+	size_t nlayers;
+	bool undone;
+};
+
+static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct heritage *g = arg;
+	struct plan_rec copy = *r;
+
+	if (r->layer >= g->nlayers || g->layers[r->layer] == UINT32_MAX)
+		return 0;
+	copy.layer = g->layers[r->layer];
+	if (g->undone)
+		copy.flags |= PLAN_UNDONE;
+	copy.nxafter = 0; /* no content */
+	if (r->kind != PLAN_BASE)
+		copy.nxbefore = 0;
+	return plan_add(g->out, &copy, e);
+}
+
+static int hand_down_list(struct heritage *g, const char *name, bool undone,
+			  struct err *e)
+{
+	struct plan *p;
+	int r;
+
+	if (faccessat(g->from, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (plan_open(g->from, name, &p, e) < 0)
+		return -1;
+	g->undone = undone;
+	r = plan_each(p, false, hand_down, g, e);
+	plan_close(p);
+	return r;
+}
+
+static int hand_down_op(void *arg, struct op_record *r, struct err *e)
+{
+	bool undone;
+
+	return tells(r, &undone) ? hand_down_list(arg, r->plan, undone, e) : 0;
+}
+
+static uint32_t *map_layers(const struct txn_record *from, const struct txn_record *to,
+			    size_t *n)
+{
+	size_t nfrom, nto;
+	AUTO_FREE struct change_layer *a = txn_layers(from, &nfrom);
+	AUTO_FREE struct change_layer *b = txn_layers(to, &nto);
+	uint32_t *map = xcalloc(nfrom + 1, sizeof(*map));
+
+	for (size_t i = 0; i < nfrom; i++) {
+		map[i] = UINT32_MAX;
+		for (size_t k = 0; k < nto; k++)
+			if (strcmp(a[i].host, b[k].host) == 0)
+				map[i] = (uint32_t)k;
+	}
+	*n = nfrom;
+	return map;
+}
+
+void known_inherit(struct home *h, const struct txn_record *from,
+		   const struct txn_record *to)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	AUTO_CLOSE int source = open(from->dir, flags), dir = open(to->dir, flags);
+	struct heritage g = { .h = h, .from = source };
+	AUTO_FREE uint32_t *layers = NULL;
+	struct err e;
+	int r;
+
+	if (source < 0 || dir < 0 || plan_create(dir, INHERITED, &g.out, &e) < 0)
+		return;
+	g.layers = layers = map_layers(from, to, &g.nlayers);
+	/* Newest first: the first one told is believed. */
+	r = journal_op_each(h->journal, from->id, hand_down_op, &g, &e);
+	if (r == 0)
+		r = hand_down_list(&g, INHERITED, false, &e);
+	if (r == 0)
+		r = hand_down_list(&g, "base", false, &e);
+	if (r == 0)
+		plan_finish_lazily(g.out, &e);
+	else
+		plan_abandon(g.out);
 }

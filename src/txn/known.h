@@ -41,4 +41,11 @@ bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident 
 /* The base's content of a small text file, for merging; false if it was not kept. */
 bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf *out);
 
+/*
+ * @to begins with what @from is: what @from knows of the host, the other knows, too. Afterwards
+ * they go their own ways. What cannot be kept is not known: a commit is stricter then.
+ */
+void known_inherit(struct home *h, const struct txn_record *from,
+		   const struct txn_record *to);
+
 #endif

@@ -14,14 +14,17 @@ struct operation {
 	size_t nlayers;
 	struct apply *apply;
 	struct plan *plan;
+	bool settled; /* what is staged is on the disk, if staging does not change it */
 	uint64_t objects; /* files and directories concerned, as far as known */
 	char where[512];  /* the path at which a conflict was met, */
 	char why[128];	  /* and what happened there */
+	bool stuck;	  /* see path_note */
 	commit_progress *progress;
 	void *progress_arg;
 	uint64_t done;
 	int64_t begun_ns; /* when drafting began, by the coarse clock */
 	bool reversing;	  /* goes back to where it came from */
+	bool own;	  /* the list was made for this operation: its decisions count */
 };
 
 /* One commit at a time for each user. @wait: until the other is done; else ERR_STATE. fd, or
@@ -34,7 +37,8 @@ void operate_close(struct operation *o);
 /* Are the layers of all steps of @o->plan there? To be asked before anything is promised. */
 int operate_reach(struct operation *o, struct err *e);
 
-/* Makes the staged data durable: file by file if it is little, else the filesystem. */
+/* Makes the staged data durable: file by file if it is little, else the filesystem. Nothing is
+ * done if it is already (@o->settled, and staging has written nothing). */
 int operate_sync_staged(struct operation *o, struct err *e);
 
 /* Can the steps of @o->plan be done with the rights that are left? After staging. */
@@ -51,6 +55,9 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e);
 /* Tells of a conflict met half way: a note in @res, and in *e one line for the whole. */
 void operate_conflict(const struct txn *t, const struct operation *o,
 		      struct commit_result *res, const char *done, struct err *e);
+
+/* Adds the conflict at o->where to the notes. */
+void operate_tell(const struct operation *o, struct commit_result *res);
 
 /* A name for a new change list. */
 int operate_plan_name(char name[32], struct err *e);

@@ -64,6 +64,14 @@ bool layer_away(const char *upper);
 /* The layers are about to be changed: takes back what txn_to_disk() has noted. */
 void txn_not_on_disk(const struct txn_record *r);
 
+/*
+ * Are the layers, as they are now, what txn_to_disk() has written? From the moment that a commit
+ * begins to stage (or to take them apart for chosen paths) they are not, whatever becomes of it:
+ * it may be killed before it has synced, and what it left undone is not to be seen any more.
+ */
+bool disk_settled(const struct txn_record *r);
+int disk_unsettle(const struct txn_record *r); /* -errno */
+
 /* Puts it on the books; @op may be 0. */
 void txn_note(struct home *h, const char *event, int64_t txn, int64_t op);
 

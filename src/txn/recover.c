@@ -22,6 +22,31 @@ static int pick_unfinished(void *arg, struct op_record *r, struct err *e)
 	return 1;
 }
 
+struct sharing {
+	const struct op_record *op;
+	bool found;
+};
+
+static int look_for_list(void *arg, struct op_record *r, struct err *e)
+{
+	struct sharing *s = arg;
+
+	(void)e;
+	s->found = r->id < s->op->id && r->plan && strcmp(r->plan, s->op->plan) == 0;
+	return s->found;
+}
+
+/* Was the list of @o made for it? An undo mostly goes through that of the commit. */
+static int find_owner(struct home *h, struct operation *o, struct err *e)
+{
+	struct sharing s = { .op = &o->op };
+
+	if (journal_op_each(h->journal, o->op.txn, look_for_list, &s, e) < 0)
+		return -1;
+	o->own = !s.found;
+	return 0;
+}
+
 static int finish(struct home *h, struct txn *t, struct err *e)
 {
 	struct operation o;
@@ -36,6 +61,8 @@ static int finish(struct home *h, struct txn *t, struct err *e)
 			    (long long)t->rec.id, txn_state_name(t->rec.state));
 	if (r == 0)
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
+	if (r == 0)
+		r = find_owner(h, &o, e);
 	if (r == 0)
 		r = operate_reach(&o, e);
 	/* How much there was to write is not known any more: the whole filesystem, then. */

@@ -1,63 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "sys/mountinfo.h"
 #include "txn/draft.h"
+#include "txn/history.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
 #include "txn/undone.h"
-
-struct pick {
-	bool redo;
-	struct op_record found;
-	bool have;
-};
-
-/* Newest first: the first that is not undone; for redo, the one undone last. */
-static int pick_op(void *arg, struct op_record *r, struct err *e)
-{
-	struct pick *p = arg;
-
-	(void)e;
-	if (r->state != OP_DONE)
-		return 0;
-	if (!p->redo && (r->kind == OP_COMMIT || r->kind == OP_ROLLBACK) && !r->undone) {
-		p->found = *r;
-		*r = (struct op_record){ 0 };
-		p->have = true;
-		return 1;
-	}
-	if (p->redo && (r->kind == OP_COMMIT || r->kind == OP_ROLLBACK)) {
-		/* Undone newest first, so the oldest in the undone run was undone last. */
-		if (r->undone != 1)
-			return 1;
-		op_record_free(&p->found);
-		p->found = *r;
-		*r = (struct op_record){ 0 };
-		p->have = true;
-	}
-	return 0;
-}
-
-static int find_op(struct home *h, const struct txn *t, int64_t id, bool redo,
-		   struct op_record *out, struct err *e)
-{
-	struct pick p = { .redo = redo };
-
-	if (id > 0)
-		return journal_op_get(h->journal, id, out, e);
-	if (journal_op_each(h->journal, t->rec.id, pick_op, &p, e) < 0)
-		return -1;
-	if (!p.have)
-		return err_set(e, ERR_STATE, "nothing to %s in t%lld",
-			       redo ? "redo" : "undo", (long long)t->rec.id);
-	*out = p.found;
-	return 0;
-}
 
 /* Rollback and its undo touch nothing but the journal. */
 static int flip(struct home *h, struct txn *t, const struct op_record *target, bool redo,
@@ -87,9 +44,24 @@ static int flip(struct home *h, struct txn *t, const struct op_record *target, b
 	return 0;
 }
 
+/* What is undone or redone. */
+struct deed {
+	bool redo;
+	struct history ops;
+	const struct op_record *target; /* the commit or rollback */
+	const struct op_record *undo;	/* that is taken back by a redo */
+	struct standing *standing; /* undo of a commit: which of its steps there are */
+};
+
+static void deed_free(struct deed *d)
+{
+	standing_free(d->standing);
+	history_free(&d->ops);
+}
+
 struct subset {
 	const struct commit_wish *w;
-	bool redo;
+	const struct deed *d;
 	struct operation *o;
 	struct plan_writer *out;
 	uint64_t n;
@@ -140,27 +112,97 @@ static int keep_parent(struct subset *s, const struct plan_rec *r, struct err *e
 static int is_theirs(struct subset *s, const struct plan_rec *r, const char *path,
 		     struct err *e)
 {
-	if (!draft_chosen(s->w->theirs, path) ||
-	    apply_check(s->o->apply, r, s->redo, e) == 0)
+	enum chosen_side side = chosen_side(s->w->ours, s->w->theirs, path);
+
+	if (side == CHOSEN_BOTH)
+		return chosen_twice(path, e);
+	if (side != CHOSEN_THEIRS || apply_check(s->o->apply, r, s->d->redo, e) == 0)
 		return 0;
 	return e->kind == ERR_CONFLICT ? 1 : -1;
+}
+
+/* Attributes: those that the step would set, on what is there now. */
+static void go_on_meta(struct plan_rec *r, bool redo, const struct ident *now)
+{
+	struct ident to = redo ? r->after : r->before;
+	struct ident set = *now;
+
+	set.mode = to.mode;
+	set.uid = to.uid;
+	set.gid = to.gid;
+	r->before = redo ? *now : set;
+	r->after = redo ? set : *now;
+}
+
+/*
+ * The user wants a step done, whatever the host has there: if that is something else than the
+ * step expects, the step becomes one that exchanges it, so that it is kept, and comes back if
+ * this operation is taken back. 1; 0: there is nothing to do; -1: *e is set.
+ */
+static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
+{
+	bool redo = s->d->redo;
+	struct ident now, up;
+
+	if (apply_check(s->o->apply, r, redo, e) == 0)
+		return 1;
+	if (e->kind != ERR_CONFLICT)
+		return -1;
+	/* Without its directory nothing can be done: that is told when it is tried. */
+	if (apply_lost_dir(s->o->apply))
+		return 1;
+	if (apply_look(s->o->apply, r->layer, r->rel, &now, &up, e) < 0)
+		return -1;
+	if (r->kind == PLAN_DIR)
+		return 0;
+	if (r->kind == PLAN_META) {
+		if ((now.mode ^ r->before.mode) & S_IFMT)
+			return 0;
+		go_on_meta(r, redo, &now);
+		return 1;
+	}
+	if (redo) {
+		if (r->kind == PLAN_CREATE)
+			r->kind = PLAN_REPLACE;
+		r->before = now;
+		return 1;
+	}
+	if (r->kind == PLAN_CREATE && !now.mode)
+		return 0;
+	r->after = now;
+	return 1;
+}
+
+static char *path_of(const struct operation *o, const struct plan_rec *r)
+{
+	const char *host = o->layers[r->layer].host;
+
+	return xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host, r->rel);
 }
 
 static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct subset *s = arg;
-	const char *host = s->o->layers[r->layer].host;
-	AUTO_FREE char *path = xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host,
-					 r->rel);
+	AUTO_FREE char *path = path_of(s->o, r);
 	struct plan_rec copy = *r;
-	int theirs = is_theirs(s, r, path, e);
+	int theirs;
 
+	if (s->d->standing && !standing_step(s->d->standing, &copy))
+		return 0;
+	theirs = is_theirs(s, &copy, path, e);
 	if (theirs < 0)
 		return -1;
-	if (theirs || (s->w->paths && !draft_chosen(s->w->paths, path)))
+	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
 		return r->kind == PLAN_DIR ? keep_parent(s, r, e) : 0;
-	if (draft_chosen(s->w->ours, path))
+	/* What was decided for the commit was decided for the commit. */
+	copy.flags &= ~(unsigned)PLAN_FORCE;
+	if (chosen_side(s->w->ours, s->w->theirs, path) == CHOSEN_OURS) {
+		int goes = go_on(s, &copy, e);
+
+		if (goes <= 0)
+			return goes;
 		copy.flags |= PLAN_FORCE;
+	}
 	s->n++;
 	note_parent(s, r);
 	/* Places in old/ go by the number that the step had in the commit. */
@@ -168,10 +210,10 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 }
 
 /* A change list of its own with the chosen steps of another. */
-static int choose(struct operation *o, const struct commit_wish *w, bool redo,
+static int choose(struct operation *o, const struct commit_wish *w, const struct deed *d,
 		  const char *from, const char *name, struct err *e)
 {
-	struct subset s = { .w = w, .redo = redo, .o = o };
+	struct subset s = { .w = w, .d = d, .o = o };
 	struct plan *p = NULL;
 	uint64_t n;
 	int r;
@@ -181,9 +223,6 @@ static int choose(struct operation *o, const struct commit_wish *w, bool redo,
 	r = plan_create(o->dir, name, &s.out, e);
 	if (r == 0)
 		r = plan_each(p, false, keep_chosen, &s, e);
-	if (r == 0 && !s.n)
-		r = err_set(e, ERR_USAGE,
-			    "none of these paths was changed by that commit");
 	if (r == 0)
 		r = plan_finish(s.out, &n, e);
 	else
@@ -193,30 +232,170 @@ static int choose(struct operation *o, const struct commit_wish *w, bool redo,
 	return r;
 }
 
-/* What the operation is to be, according to what it repeats or takes back. */
-static int describe(const struct txn *t, const struct op_record *target, bool redo,
-		    const struct commit_wish *w, struct operation *o, struct err *e)
-{
-	bool part = w->paths && !redo, some = part || w->ours || w->theirs;
-	char name[32];
+/* --- which commit, and how much of it --- */
 
-	o->op = (struct op_record){ .txn = t->rec.id,
-				    .kind = redo ? OP_REDO : OP_UNDO,
-				    .state = OP_APPLYING,
-				    .target = part ? 0 : target->id,
-				    .before = t->rec.state,
-				    .after = redo   ? target->after
-					     : part ? t->rec.state
-						    : TXN_FROZEN,
-				    .begun_ns = operate_now() };
-	if (!some) {
-		o->op.plan = xstrdup(target->plan);
+struct census {
+	const struct operation *o;
+	const struct standing *standing;
+	const char *const *paths;
+	bool *met; /* for each of the paths: is there something? */
+	uint64_t chosen, others;
+	char *whole; /* a directory that moved as one, with a chosen path in it; or NULL */
+};
+
+static int count_step(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct census *c = arg;
+	AUTO_FREE char *path = path_of(c->o, r);
+	struct plan_rec copy = *r;
+	bool any = false;
+
+	(void)e;
+	if (!standing_step(c->standing, &copy))
+		return 0;
+	for (size_t i = 0; c->paths[i]; i++) {
+		const char *const one[] = { c->paths[i], NULL };
+
+		if (chosen_has(one, path))
+			any = c->met[i] = true;
+		else if (!c->whole && r->flags & PLAN_IS_DIR && r->kind != PLAN_DIR &&
+			 r->kind != PLAN_MKDIR && path_within(one[0], path))
+			c->whole = xstrdup(path);
+	}
+	if (any)
+		c->chosen++;
+	else if (r->kind != PLAN_DIR)
+		c->others++;
+	return 0;
+}
+
+/* What of @commit that stands is at the chosen paths? Sets d->standing. */
+static int count_steps(struct operation *o, struct deed *d,
+		       const struct op_record *commit, struct census *c, struct err *e)
+{
+	struct plan *p;
+	int r;
+
+	standing_free(d->standing);
+	d->standing = NULL;
+	if (standing_open(o->dir, &d->ops, commit, &d->standing, e) < 0 ||
+	    plan_open(o->dir, commit->plan, &p, e) < 0)
+		return -1;
+	c->standing = d->standing;
+	r = plan_each(p, false, count_step, c, e);
+	plan_close(p);
+	return r;
+}
+
+/* Somebody who names a path wants that taken back, too; of a pattern, what it matches. */
+static const char *unmet(const struct census *c)
+{
+	for (size_t i = 0; c->paths[i]; i++)
+		if (!c->met[i] && !chosen_is_pattern(c->paths[i]))
+			return c->paths[i];
+	return NULL;
+}
+
+static int refuse(const struct txn *t, const char *path, struct err *e)
+{
+	AUTO_BUF struct buf q = BUF_INIT;
+
+	text_quote(&q, path, strlen(path));
+	err_set(e, ERR_USAGE, "the commit that changed the other paths did not change %s",
+		buf_str(&q));
+	return err_hint(e, "one commit at a time; see: stet log --ops t%lld",
+			(long long)t->rec.id);
+}
+
+/*
+ * The newest commit that changed any of the paths. *part: something else of it would stay; or it
+ * is not the newest operation, and those after it stay as they are.
+ */
+static int find_by_path(struct operation *o, const struct txn *t,
+			const char *const *paths, struct deed *d, bool *part,
+			struct err *e)
+{
+	AUTO_BUF struct buf q = BUF_INIT;
+	AUTO_FREE char *whole = NULL;
+	size_t n = 0;
+
+	while (paths[n])
+		n++;
+	for (size_t i = d->ops.n; i > 0; i--) {
+		const struct op_record *op = &d->ops.v[i - 1];
+		AUTO_FREE bool *met = xcalloc(n + 1, sizeof(*met));
+		struct census c = { .o = o, .paths = paths, .met = met };
+
+		if (op->kind != OP_COMMIT || op->state != OP_DONE || op->undone ||
+		    !op->plan)
+			continue;
+		if (count_steps(o, d, op, &c, e) < 0) {
+			free(c.whole);
+			return -1;
+		}
+		if (c.whole && !whole)
+			whole = c.whole;
+		else
+			free(c.whole);
+		if (!c.chosen)
+			continue;
+		if (unmet(&c))
+			return refuse(t, unmet(&c), e);
+		d->target = op;
+		*part = c.others || op != history_undoable(&d->ops);
 		return 0;
 	}
-	if (operate_plan_name(name, e) < 0 ||
-	    choose(o, w, redo, target->plan, name, e) < 0)
+	err_set(e, ERR_USAGE, "no commit of t%lld that stands changed these paths",
+		(long long)t->rec.id);
+	if (!whole)
+		return -1;
+	text_quote(&q, whole, strlen(whole));
+	err_set(e, ERR_USAGE, "%.400s was committed as a whole", buf_str(&q));
+	return err_hint(e, "take all of it back: stet undo t%lld DIRECTORY",
+			(long long)t->rec.id);
+}
+
+/* Of which commit, and whether of all that stands of it. */
+static int locate(const struct txn *t, struct deed *d, const struct commit_wish *w,
+		  struct operation *o, bool *part, struct err *e)
+{
+	*part = d->redo && d->undo->part;
+	if (d->redo)
+		return 0;
+	return w->paths ? find_by_path(o, t, w->paths, d, part, e)
+			: standing_open(o->dir, &d->ops, d->target, &d->standing, e);
+}
+
+/* What the operation is to be, according to what it repeats or takes back. */
+static int describe(const struct txn *t, const struct deed *d, bool part,
+		    const struct commit_wish *w, struct operation *o, struct err *e)
+{
+	struct commit_wish wish = *w;
+	const char *list;
+	char name[32];
+
+	if (d->redo || !part)
+		wish.paths = NULL;
+	list = d->redo ? d->undo->plan : d->target->plan;
+	o->op = (struct op_record){ .txn = t->rec.id,
+				    .kind = d->redo ? OP_REDO : OP_UNDO,
+				    .state = OP_APPLYING,
+				    .target = d->target->id,
+				    .part = part,
+				    .before = t->rec.state,
+				    .after = d->redo ? d->undo->before
+					     : part  ? t->rec.state
+						     : TXN_FROZEN,
+				    .begun_ns = operate_now() };
+	if (!wish.paths && !wish.ours && !wish.theirs &&
+	    (!d->standing || standing_is_plain(d->standing))) {
+		o->op.plan = xstrdup(list);
+		return 0;
+	}
+	if (operate_plan_name(name, e) < 0 || choose(o, &wish, d, list, name, e) < 0)
 		return -1;
 	o->op.plan = xstrdup(name);
+	o->own = true;
 	return 0;
 }
 
@@ -235,7 +414,7 @@ static int foresee(void *arg, const struct plan_rec *r, struct err *e)
 	if (e->kind != ERR_CONFLICT)
 		return -1;
 	operate_note(f->o, r);
-	path_notes_add(&f->res->conflicts, f->o->where, f->o->why);
+	operate_tell(f->o, f->res);
 	f->o->where[0] = '\0';
 	return 0;
 }
@@ -266,73 +445,166 @@ static int carry_out(struct home *h, struct txn *t, bool redo, struct operation 
 	return 0;
 }
 
-static int replay(struct home *h, struct txn *t, const struct op_record *target,
-		  bool redo, const struct commit_wish *w, struct commit_result *res,
-		  struct err *e)
+/* Of whatever may have moved things here; also of what did not come to its end. */
+static int64_t last_end(const struct history *hi)
+{
+	int64_t last = 0;
+
+	for (size_t i = 0; i < hi->n; i++)
+		if (hi->v[i].done_ns > last)
+			last = hi->v[i].done_ns;
+	return last;
+}
+
+static int replay(struct home *h, struct txn *t, struct deed *d,
+		  const struct commit_wish *w, struct commit_result *res, struct err *e)
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
-	struct undone *put_back;
+	struct undone *put_back = NULL;
 	struct operation o;
+	bool part;
 	int r;
 
 	if (guard < 0 || operate_open(t, false, &o, e) < 0)
 		return -1;
-	put_back = undone_new(h, target->done_ns);
 	o.progress = w->progress;
 	o.progress_arg = w->progress_arg;
-	if (!redo)
-		apply_since(o.apply, target->done_ns, undone_put_back, put_back);
-	r = describe(t, target, redo, w, &o, e);
+	r = locate(t, d, w, &o, &part, e);
+	if (r == 0 && !d->redo) {
+		put_back = undone_new(h, d->target->done_ns);
+		apply_since(o.apply, d->target->done_ns, undone_put_back, put_back);
+		apply_tags_since(o.apply, last_end(&d->ops));
+	}
+	if (r == 0)
+		r = describe(t, d, part, w, &o, e);
 	if (r == 0)
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
 	if (r == 0) {
 		o.op.changes = res->changes = plan_count(o.plan);
+		res->part = o.op.part;
+		apply_decided(o.apply, o.own, false);
 		r = operate_reach(&o, e);
 		if (r == 0)
-			r = look_ahead(&o, redo, res, e);
-		if ((r < 0 || w->dry_run) && strcmp(o.op.plan, target->plan) != 0)
+			r = look_ahead(&o, d->redo, res, e);
+		if ((r < 0 || w->dry_run) && o.own)
 			unlinkat(o.dir, o.op.plan, 0);
 	}
 	if (r == 0 && !w->dry_run)
-		r = carry_out(h, t, redo, &o, res, e);
+		r = carry_out(h, t, d->redo, &o, res, e);
 	if (r < 0 && e->kind == ERR_CONFLICT)
-		operate_conflict(t, &o, res, redo ? "redone" : "undone", e);
+		operate_conflict(t, &o, res, d->redo ? "redone" : "undone", e);
 	undone_free(put_back);
 	operate_close(&o);
+	return r;
+}
+
+static int nothing(const struct txn *t, const char *what, struct err *e)
+{
+	return err_set(e, ERR_STATE, "nothing to %s in t%lld", what,
+		       (long long)t->rec.id);
+}
+
+/* Sets d->target, unless that is to be found by paths. */
+static int find_undoable(const struct txn *t, struct deed *d, int64_t op, bool by_path,
+			 struct err *e)
+{
+	if (by_path)
+		return 0;
+	d->target = op ? history_find(&d->ops, op) : history_undoable(&d->ops);
+	if (!d->target && op)
+		return err_set(e, ERR_USAGE, "t%lld has no operation %lld",
+			       (long long)t->rec.id, (long long)op);
+	if (!d->target)
+		return nothing(t, "undo", e);
+	return d->target->undone || d->target->state != OP_DONE
+		       ? err_set(e, ERR_STATE, "operation %lld is undone already",
+				 (long long)d->target->id)
+		       : 0;
+}
+
+static int find_redoable(const struct txn *t, struct deed *d, struct err *e)
+{
+	d->undo = history_redoable(&d->ops);
+	d->target = d->undo ? history_find(&d->ops, d->undo->target) : NULL;
+	return d->target ? 0 : nothing(t, "redo", e);
+}
+
+static int do_it(struct home *h, struct txn *t, bool redo, int64_t op,
+		 const struct commit_wish *w, struct commit_result *res, struct err *e)
+{
+	struct deed d = { .redo = redo };
+	int r;
+
+	*res = (struct commit_result){ 0 };
+	if (txn_own(t, e) < 0 || history_read(h, t->rec.id, &d.ops, e) < 0)
+		return -1;
+	r = redo ? find_redoable(t, &d, e) : find_undoable(t, &d, op, w->paths, e);
+	if (r == 0)
+		r = d.target && d.target->kind == OP_ROLLBACK
+			    ? flip(h, t, d.target, redo, w->dry_run, res, e)
+			    : replay(h, t, &d, w, res, e);
+	deed_free(&d);
 	return r;
 }
 
 int txn_undo(struct home *h, struct txn *t, int64_t op, const struct commit_wish *w,
 	     struct commit_result *res, struct err *e)
 {
-	struct op_record target = { 0 };
-	int r;
-
-	*res = (struct commit_result){ 0 };
-	if (txn_own(t, e) < 0 || find_op(h, t, op, false, &target, e) < 0)
-		return -1;
-	if (target.undone || target.state != OP_DONE)
-		r = err_set(e, ERR_STATE, "operation %lld is undone already",
-			    (long long)target.id);
-	else if (target.kind == OP_ROLLBACK)
-		r = flip(h, t, &target, false, w->dry_run, res, e);
-	else
-		r = replay(h, t, &target, false, w, res, e);
-	op_record_free(&target);
-	return r;
+	return do_it(h, t, false, op, w, res, e);
 }
 
 int txn_redo(struct home *h, struct txn *t, const struct commit_wish *w,
 	     struct commit_result *res, struct err *e)
 {
-	struct op_record target = { 0 };
-	int r;
+	return do_it(h, t, true, 0, w, res, e);
+}
 
-	*res = (struct commit_result){ 0 };
-	if (txn_own(t, e) < 0 || find_op(h, t, 0, true, &target, e) < 0)
+struct teller {
+	const struct change_layer *layers;
+	size_t nlayers;
+	path_fn *fn;
+	void *arg;
+};
+
+static int tell_path(void *arg, const struct plan_rec *r, struct err *e)
+{
+	const struct teller *t = arg;
+	AUTO_FREE char *path = NULL;
+	const char *host;
+
+	if (r->layer >= t->nlayers)
+		return 0; /* damaged: for the operation itself to say */
+	host = t->layers[r->layer].host;
+	path = xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host, r->rel);
+	return t->fn(t->arg, path, e);
+}
+
+int txn_op_paths(struct home *h, const struct txn *t, int64_t op, bool redo, path_fn *fn,
+		 void *arg, struct err *e)
+{
+	AUTO_FREE struct change_layer *layers = NULL;
+	AUTO_CLOSE int dir = -1;
+	struct teller to = { .fn = fn, .arg = arg };
+	const struct op_record *target;
+	struct history ops;
+	struct plan *p = NULL;
+	int r = 0;
+
+	to.layers = layers = txn_layers(&t->rec, &to.nlayers);
+	/* Chosen paths may be of any commit that stands. */
+	if (!redo && !op)
+		return txn_each_step(h, &t->rec, tell_path, &to, e);
+	if (history_read(h, t->rec.id, &ops, e) < 0)
 		return -1;
-	r = target.kind == OP_ROLLBACK ? flip(h, t, &target, true, w->dry_run, res, e)
-				       : replay(h, t, &target, true, w, res, e);
-	op_record_free(&target);
+	target = redo ? history_redoable(&ops) : history_find(&ops, op);
+	if (target && target->plan)
+		dir = open(t->rec.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir >= 0)
+		r = plan_open(dir, target->plan, &p, e);
+	if (p) {
+		r = plan_each(p, false, tell_path, &to, e);
+		plan_close(p);
+	}
+	history_free(&ops);
 	return r;
 }

@@ -61,6 +61,8 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 {
 	struct undone *u = arg;
 	bool back = (r->kind == OP_COMMIT && r->state == OP_DONE && r->undone) ||
+		    (r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
+		     r->redone != 1) ||
 		    r->state == OP_REVERSED;
 
 	(void)e;

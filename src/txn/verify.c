@@ -51,6 +51,7 @@ static int check_op(void *arg, struct op_record *op, struct err *e)
 	struct err why;
 	struct plan *p;
 
+	(void)e;
 	if (op->state == OP_APPLYING || op->state == OP_REVERSING)
 		complain(c, "an operation did not end; stet recover goes on with it");
 	if (op->kind != OP_COMMIT || !op->plan || op->state != OP_DONE)
@@ -59,8 +60,6 @@ static int check_op(void *arg, struct op_record *op, struct err *e)
 		complain(c, why.msg);
 		return 0;
 	}
-	if (!op->undone)
-		plan_each(p, false, check_step, c, e);
 	plan_close(p);
 	return 0;
 }
@@ -83,6 +82,7 @@ static int check_txn(void *arg, struct txn_record *r, struct err *e)
 		complain(c, why.msg);
 	} else {
 		journal_op_each(c->h->journal, r->id, check_op, c, e);
+		txn_each_step(c->h, r, check_step, c, &why);
 		operate_close(&o);
 	}
 	c->rec = NULL;

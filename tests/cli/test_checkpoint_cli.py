@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 from stetlib import digest, differences
@@ -70,8 +71,23 @@ def test_the_note_is_kept_if_nothing_changed(stet, work, home):
     r = stet("checkpoint", "-m", "the end", cwd=work).ok()
     assert "which has the note now" in r.out
     last = log(stet, work)[0]
-    assert (last["note"], last["named"]) == ("the end", True)
+    assert (last["note"], last["named"]) == ("last; the end", True)
     assert stet("checkpoint", "-m", "no", "--json", cwd=work).ok().json()["noted"]
+    assert log(stet, work)[0]["note"] == "last; the end; no"
+    for _ in range(3):
+        stet("checkpoint", "-m", "y" * 4096, cwd=work).ok()
+    assert stet("checkpoint", "-m", "z" * 4096, cwd=work).rc == 1
+
+
+def test_the_users_note_is_not_for_the_inside(stet, work, home):
+    shutil.copy(stet.path, home / "stet")
+    script = f"echo 1 > a; echo ready; read -r x; {home}/stet checkpoint -m theirs"
+    p = stet.popen("run", "-q", "--", "sh", "-c", script, cwd=work, stdin=subprocess.PIPE)
+    assert p.stdout.readline() == b"ready\n"
+    stet("checkpoint", "-m", "mine", cwd=work).ok()
+    p.communicate(b"\n", timeout=60)
+    assert p.returncode == 0
+    assert [(q["note"], q["named"]) for q in log(stet, work) if q["note"]] == [("mine", True)]
 
 
 def test_diff(stet, ended):

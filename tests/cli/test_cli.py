@@ -106,6 +106,35 @@ def test_errors_as_json(stet, work, words, status, kind):
     assert o["error"]["kind"] == kind and o["error"]["message"] and o["error"]["errno"] is None
 
 
+def test_state_that_cannot_be_made(stet, work, home):
+    """What is said is the cause, not what follows from it."""
+    if os.geteuid() == 0:
+        mount = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && cd "$1/work" && ' \
+            'shift && exec "$@"'
+        argv = ["unshare", "--mount", "sh", "-c", mount, "sh", str(home), stet.path, "list"]
+        cause = "Read-only file system"
+    else:
+        argv, cause = [stet.path, "list"], "Permission denied"
+        home.chmod(0o555)
+    r = subprocess.run(argv, cwd=work, env=stet.environ(), stderr=subprocess.PIPE, check=False,
+                       text=True)
+    home.chmod(0o755)
+    assert r.returncode == 6
+    assert r.stderr == f"stet: cannot make the state directory {stet.state}: {cause}; " \
+        "set STET_STATE_DIR to a writable directory\n"
+
+
+def test_state_must_be_named_from_the_root_on(stet, work):
+    env = {"STET_STATE_DIR": "state"}
+    r = stet("list", cwd=work, env=env).ok(1)
+    assert r.err == "stet: STET_STATE_DIR is no absolute path: state; write it from / on\n"
+    r = stet("run", "--", "touch", "f", cwd=work, env=env).ok(125)
+    assert os.listdir(work) == [] and not os.path.exists(stet.state)
+    assert "is no absolute path" in stet("doctor", cwd=work, env=env).out
+    stet("list", cwd=work, env={"STET_STATE_DIR": ""}).ok()
+    assert os.path.exists(stet.state)
+
+
 @pytest.mark.parametrize("words", [["--nope", "true"], ["--workspace", "no-such", "true"], []])
 def test_errors_of_run_as_json(stet, work, words):
     """Standard output is the command's, even if there was none."""
@@ -301,6 +330,16 @@ def test_summary(stet, work):
         assert line in status.splitlines()
     every = stet("status", "--all", cwd=work).ok().out.splitlines()
     assert "  D src/2.c" in every and "  A a/b/c" in every and "  D src/" in every
+
+
+def test_letters_of_summary_and_status_agree(stet, work):
+    for name in ("mode", "text", "gone", "kind"):
+        (work / name).write_text(name)
+    r = stet("run", "--", "sh", "-c", "chmod 700 mode; echo >> text; rm gone kind; mkdir kind; "
+             "touch new", cwd=work).ok()
+    want = ["X mode", "M text", "D gone", "T kind/", "A new"]
+    for text in (r.err, stet("status", cwd=work).ok().out):
+        assert sorted(re.findall(r"^  ([A-Z] [a-z]+/?)(?:  .*)?$", text, re.M)) == sorted(want), text
 
 
 def test_long_summary(stet, work):
@@ -524,8 +563,11 @@ QUESTION = r"\[c\]ommit  \[d\]iff  \[k\]eep  \[r\]oll back \? "
 @pytest.mark.parametrize("answers,state", [
     (["k"], "pending"), (["r"], "rolled back"), (["c"], "committed"),
     (["d", "k"], "pending"), (["", "x", "k"], "pending"), (["\x04"], "pending"),
-    (["\x03"], "pending"),
-], ids=["keep", "roll back", "commit", "diff", "unclear", "end of file", "Ctrl-C"])
+    (["\x03"], "pending"), (["cancel", "crash", "dqc", "K"], "pending"),
+    (["no", "Roll Back"], "rolled back"), (["x" * 500 + "c", "keep"], "pending"),
+    ([" com "], "committed"),
+], ids=["keep", "roll back", "commit", "diff", "unclear", "end of file", "Ctrl-C", "words",
+        "no", "long", "part"])
 def test_question(stet, work, answers, state):
     c = tty(stet, work, "run", "bash", "-c", "echo x > f; exit 7", env={"PAGER": "cat"})
     for a in answers:
@@ -534,7 +576,9 @@ def test_question(stet, work, answers, state):
             c.send(a)
         else:
             c.sendline(a)
-        if a == "c":
+        if a in ("", "x", "cancel", "crash", "dqc", "no") or len(a) > 99:
+            c.expect_exact("type c, d, k or r, or the word\r\n")
+        if a in ("c", " com "):
             c.expect("t1 committed: 1 added; take it back: stet undo t1")
         if a == "d":
             c.expect(r"\+x")

@@ -3,27 +3,14 @@
 import json
 import os
 import re
-import sqlite3
 import subprocess
-import time
 
 import pexpect
 import pytest
+from pending import fixture_pending, names, state, tick, write  # noqa: F401
 
 QUESTION = r"\[c\]ommit  \[d\]iff  \[k\]eep  \[r\]oll back \? "
 ALL_THE_SAME = r"Commit all the same\? \[y\]es  \[n\]o \? "
-COARSE = 5  # CLOCK_REALTIME_COARSE: what the kernel stamps files with
-
-
-def tick(path):
-    """Waits until what happens now has a later time than what was done to @path."""
-    while time.clock_gettime_ns(COARSE) <= os.lstat(path).st_ctime_ns:
-        pass
-
-
-def write(path, text):
-    path.write_text(text)
-    tick(path)
 
 
 def tty(stet, work, *words, env=None):
@@ -37,32 +24,12 @@ def ended(c):
     return c.exitstatus
 
 
-def state(stet, tx="t1"):
-    return next(t["state"] for t in stet.transactions() if t["id"] == tx)
-
-
 def ops(stet, *words, cwd=None):
     """What `stet log` tells, newest first, each as (kind, tx, about, undone)."""
     lines = stet("log", "--ops", "--json", *words, cwd=cwd).ok().out.splitlines()
     found = [json.loads(line) for line in lines]
     assert all(o["schema"] == 1 for o in found)
     return [(o["kind"], o["txn"], o["of"], o["undone"]) for o in found]
-
-
-def names(top):
-    return sorted(os.path.relpath(os.path.join(d, f), top)
-                  for d, _, files in os.walk(top) for f in files)
-
-
-@pytest.fixture(name="pending")
-def fixture_pending(stet, work):
-    """t1: one of each kind of change."""
-    write(work / "a", "a\n")
-    (work / "src").mkdir()
-    for i in range(3):
-        write(work / "src" / f"{i}.c", "c\n")
-    stet.sh("echo more >> a; rm -r src; mkdir -p d/e; echo x > d/e/f; echo n > new", cwd=work).ok()
-    return work
 
 
 def test_commit(stet, pending):
@@ -149,53 +116,6 @@ def test_nothing_to_commit(stet, work):
     assert r.out == "t1 has nothing to commit and stays pending; " \
         "throw it away: stet rollback t1\n"
     assert ops(stet) == []
-
-
-# (operands, where typed, what of a.c b.c b.h [x].c sub/c.c sub/deep/d.h is then on the host)
-CHOICES = [
-    (["a.c"], ".", "a.c"),
-    (["t1", "a.c"], ".", "a.c"),
-    (["--", "a.c", "b.h"], ".", "a.c b.h"),
-    (["*.c"], ".", "[x].c a.c b.c"),
-    (["?.h"], ".", "b.h"),
-    (["[ab].c"], ".", "a.c b.c"),
-    (["[x].c"], ".", "[x].c"),
-    (["sub"], ".", "sub/c.c sub/deep/d.h"),
-    (["sub/"], ".", "sub/c.c sub/deep/d.h"),
-    (["su*"], ".", "sub/c.c sub/deep/d.h"),
-    (["*/*.c"], ".", "sub/c.c"),
-    (["sub/deep"], ".", "sub/deep/d.h"),
-    (["../here/b.*"], ".", "b.c b.h"),
-    (["t1", "*.c"], "old", ""),
-    (["../*.c"], "old", "[x].c a.c b.c"),
-    (["."], ".", "[x].c a.c b.c b.h sub/c.c sub/deep/d.h"),
-]
-
-
-@pytest.mark.parametrize("top", ["plain", "st[r]a*nge"])
-@pytest.mark.parametrize("words,where,there", CHOICES, ids=lambda v: " ".join(v)
-                         if isinstance(v, list) else None)
-def test_chosen_paths(stet, work, top, words, where, there):
-    here = work / top / "here"
-    (here / "old").mkdir(parents=True)
-    (work / "stra_nge" / "here").mkdir(parents=True)
-    stet.sh("mkdir -p sub/deep; touch a.c b.c b.h '[x].c' sub/c.c sub/deep/d.h; "
-            "touch ../../stra_nge/here/a.c", cwd=here, opts=["--workspace", work]).ok()
-    r = stet("commit", *words, cwd=here / where)
-    if not there:
-        assert "changed nothing at" in r.ok(1).err
-        return
-    r.ok()
-    assert names(here) == sorted(there.split())
-    assert names(work / "stra_nge") == []
-    assert r.out.startswith("t1 committed in part: ")
-    assert re.search(r"\nstill pending: \d added; look: stet status t1\n$", r.out), r.out
-    left = {os.fsdecode(p) for p in stet.changes("t1", cwd=work, below=work)}
-    assert "stra_nge/here/a.c" in left and f"{top}/here/{there.split()[0]}" not in left
-    assert state(stet) == "pending"
-    stet("commit", "t1", cwd=work).ok()
-    assert names(here) == ["[x].c", "a.c", "b.c", "b.h", "sub/c.c", "sub/deep/d.h"]
-    assert state(stet) == "committed"
 
 
 def test_a_link_is_a_path_of_its_own(stet, work):
@@ -301,6 +221,29 @@ def test_merge_refuses_what_overlaps(stet, conflicts):
     assert (conflicts / "both").read_text() == "b\nh\n"
 
 
+def test_a_merge_may_be_tried(stet, conflicts, digest):
+    """A dry run says what the commit will say, and leaves nothing."""
+    def contents(top):
+        return {n: v.get("sha") for n, v in digest(top).items() if not n.startswith(b"journal")}
+
+    stet("commit", "--dry-run", cwd=conflicts).ok(3)
+    stet.settle()
+    before = contents(conflicts), contents(stet.state)
+    for words, status in [(["text"], 0), (["both"], 3), (["text", "both"], 3),
+                          (["--ours", "both", "--theirs", "gone"], 0),
+                          (["--theirs", "."], 0)]:
+        r = stet("commit", "--merge", "--dry-run", "--json", *words, cwd=conflicts).ok(status)
+        if status:
+            assert "--theirs PATH" in r.json()["error"]["hint"]
+            assert "--merge" not in r.json()["error"]["hint"]
+        else:
+            assert r.json()["merged"] == ("." not in words) and r.json()["op"] is None
+        stet.settle()
+        assert (contents(conflicts), contents(stet.state)) == before
+    r = stet("commit", "--merge", "--ours", "both", "--theirs", "gone", "--json", cwd=conflicts)
+    assert r.ok().json()["merged"] == 1
+
+
 def test_conflicts_side_by_side(stet, conflicts):
     r = stet("diff", "--conflicts", cwd=conflicts).ok()
     assert [line for line in r.out.splitlines() if line.startswith("# ")] == [
@@ -383,7 +326,8 @@ def test_risks(stet, risky):
 
 @pytest.mark.parametrize("answers,status,after", [
     (["y"], 0, "committed"), (["n"], 2, "pending"), (["", "x", "y"], 0, "committed"),
-    (["\x04"], 2, "pending"), (["\x03"], 2, "pending"),
+    (["\x04"], 2, "pending"), (["\x03"], 2, "pending"), (["yuck", "No"], 2, "pending"),
+    (["nah", "YES"], 0, "committed"),
 ])
 def test_risks_are_asked_about(stet, risky, answers, status, after):
     c = tty(stet, risky, "commit")
@@ -610,105 +554,6 @@ def test_log(stet, pending):
     assert ops(stet) == [("commit", "t2", None, False), ("rollback", "t1", None, False),
                          ("commit", "t1", None, False)]
     assert ops(stet, "t1") == ops(stet)[1:]
-
-
-def interrupt(stet, state="committing"):
-    """Makes the journal say that the last operation did not end."""
-    db = sqlite3.connect(os.path.join(stet.state, "journal.db"))
-    with db:
-        db.execute("UPDATE op SET state = 'applying' WHERE id = (SELECT max(id) FROM op)")
-        db.execute("UPDATE txn SET state = ?", (state,))
-    db.close()
-
-
-def plans(stet):
-    return [os.path.join(d, f) for d, _, found in os.walk(os.path.join(stet.state, "tx"))
-            for f in found if f.startswith("plan-")]
-
-
-def spoil(path):
-    with open(path, "r+b") as f:
-        f.seek(40)
-        f.write(b"\xff" * 8)
-
-
-@pytest.mark.parametrize("words", [["list"], ["status", "t1"], ["log", "--ops"], ["check"],
-                                   ["prune", "--dry-run"], ["forget", "--dry-run"]], ids=" ".join)
-def test_every_verb_recovers_first(stet, pending, words):
-    stet("commit", cwd=pending).ok()
-    interrupt(stet)
-    assert "unfinished" not in stet(*words, cwd=pending).ok().out
-    assert state(stet) == "committed"
-    assert stet("recover").ok().out == "nothing to recover\n"
-
-
-def test_recover(stet, pending):
-    stet("commit", cwd=pending).ok()
-    interrupt(stet)
-    assert stet("recover").ok().out == "recovered 1 operation; see: stet log\n"
-    assert state(stet) == "committed" and names(pending) == ["a", "d/e/f", "new"]
-    stet("undo", cwd=pending).ok()
-    interrupt(stet, "undoing")
-    stet.run("true", cwd=pending).ok()
-    assert state(stet) == "pending"
-    assert names(pending) == ["a", "src/0.c", "src/1.c", "src/2.c"]
-
-
-def test_what_cannot_be_recovered_is_shown(stet, pending):
-    """Looking works still, and working elsewhere; changing the host is refused."""
-    stet("commit", cwd=pending).ok()
-    spoil(plans(stet)[0])
-    interrupt(stet)
-    assert stet.transactions()[0]["state"] == "unfinished"
-    out = stet("status", "t1").ok().out.splitlines()
-    assert out[0] == "t1 unfinished" and out[-1] == "go on with it: stet recover"
-    assert "commit (unfinished)" in stet("log", "--ops").ok().out
-    stet("check").ok(7)
-    stet("recover").ok(7)
-    stet.sh("touch z", cwd=pending).ok()
-    stet("prune").ok()
-    for words in (["commit", "t2"], ["undo"], ["redo"], ["commit", "t1"]):
-        r = stet(*words, cwd=pending).ok(7)
-        assert r.err.startswith("stet: what a crash left unfinished: "), r.err
-    for words in (["rollback", "t1"], ["diff", "t1"], ["forget", "t1"]):
-        assert "t1 is unfinished" in stet(*words, cwd=pending).ok(4).err
-    stet("rollback", "t2").ok()
-
-
-def test_recover_and_check(stet, pending):
-    stet("commit", cwd=pending).ok()
-    assert stet("recover").ok().out == "nothing to recover\n"
-    assert stet("recover", "--json").ok().json() == {"schema": 1, "operations": 0}
-    assert stet("check").ok().out == "checked 1 transaction: all well\n"
-    assert stet("check", "--json").ok().json() == {"schema": 1, "transactions": 1, "wrong": []}
-    spoil(plans(stet)[0])
-    r = stet("check").ok(7)
-    assert r.out.splitlines()[0].startswith("t1: ")
-    assert r.out.splitlines()[-1] == "checked 1 transaction: 1 thing wrong"
-    assert len(stet("check", "--json").ok(7).json()["wrong"]) == 1
-
-
-def test_forget(stet, work):
-    for i in range(4):
-        stet.sh(f"head -c 10000 /dev/urandom > f{i}", cwd=work,
-                opts=["--on-success", "keep" if i == 0 else "commit"]).ok()
-    r = stet("forget", "--keep-last", "1", "--dry-run").ok()
-    assert re.fullmatch(r"would forget 2 transactions, .*; history holds .*\n", r.out), r.out
-    assert len(stet.transactions()) == 4
-    o = stet("forget", "--keep-last", "2", "--json").ok().json()
-    assert set(o) == {"schema", "dry_run", "transactions", "bytes", "held"}
-    assert o["transactions"] == 1
-    assert {t["id"]: t["state"] for t in stet.transactions()} == \
-        {"t1": "pending", "t3": "committed", "t4": "committed"}
-    assert stet("forget", "--keep-within", "1h").ok().out.startswith("nothing to forget; ")
-    assert stet("forget").ok().out.startswith("nothing to forget; ")
-    r = stet("forget", "t1").ok(4)
-    assert "t1 is pending" in r.err
-    assert stet("forget", "t3").ok().out.startswith("forgot 1 transaction, ")
-    assert stet("forget", "--max-size", "1").ok().out.startswith("forgot 1 transaction, ")
-    assert [t["id"] for t in stet.transactions()] == ["t1"]
-    assert names(work) == ["f1", "f2", "f3"]
-    assert "nothing to undo" in stet("undo", cwd=work).ok(4).err
 
 
 def test_completion(stet, tmp_path):

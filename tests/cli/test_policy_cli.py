@@ -80,6 +80,15 @@ def test_project_waits_for_a_person(stet, work):
     assert check(stet, other, "make")[0] == 0
     (work / ".stet.yaml").write_text(RULE + "# changed\n")
     assert check(stet, work, "make")[0] == 0
+    for words in (["policy", "check", "make"], ["policy", "show"]):
+        r = stet(*words, cwd=work).ok()
+        assert r.err == "stet: this project's .stet.yaml has changed: it is not in force; " \
+            "read it, then: stet allow\n"
+        o = stet(*words[:2], "--json", *words[2:], cwd=work).ok().json()
+        assert o["project_policy"] == "changed"
+        r = stet(*words, cwd=other).ok()
+        assert ".stet.yaml is not allowed yet: it is not in force" in r.err
+        assert stet(*words, cwd=work.parent).ok().err == ""
     assert stet("policy", "show", "--json", cwd=work).json()["project"] == "changed"
     assert stet("allow", "--json", cwd=work).json()["allowed"]
     assert check(stet, work, "make")[0] == 2

@@ -2,6 +2,7 @@
 """Nothing that runs inside changes anything outside."""
 import os
 import socket
+import tempfile
 import uuid
 
 import pytest
@@ -250,6 +251,41 @@ def test_host_tmp_is_captured(stet, work):
         assert stet.changes(cwd=work)[name.encode()] == "M"
     finally:
         os.unlink(name)
+
+
+@pytest.mark.parametrize("place", ["/tmp", "/var/tmp", "/dev/shm", "/run"])
+def test_no_workspace_in_what_is_thrown_away(stet, home, place):
+    """What is private inside as a whole would lose all work without a word."""
+    (home / "way").symlink_to(place)
+    name = f"stet-test-{uuid.uuid4()}"
+    script = ["sh", "-c", f"echo ran; echo x > {name}"]
+    if place == "/run" and os.geteuid() == 0:  # root's is an overlay like any other
+        stet("run", "--quiet", "--", *script, cwd=place).ok()
+        assert stet.changes(cwd=place)[f"/run/{name}".encode()] == "A"
+        return
+    refusals = [stet("run", "--", *script, cwd=place), stet("exec", "--", *script, cwd=place),
+                stet("run", "--workspace", home / "way", "--", *script, cwd=home)]
+    if "tmp" in place:
+        refusals.append(stet("run", "--tmp", "private", "--", *script, cwd=place))
+    for r in refusals:
+        assert (r.rc, r.out) == (125, ""), repr(r)
+        line = r.err.splitlines()
+        assert len(line) == 1 and line[0].startswith(f"stet: {place} cannot be "), repr(r)
+        assert "--workspace DIR" in line[0]
+        assert ("--tmp host" in line[0]) == ("tmp" in place)
+    o = stet("exec", "--json", "--", *script, cwd=place).ok(125).json()
+    assert o["error"]["kind"] == "usage"
+    assert not stet.transactions()
+    if "tmp" in place:
+        stet("run", "--quiet", "--tmp", "host", "--", *script, cwd=place).ok()
+        assert stet.changes(cwd=place)[f"{place}/{name}".encode()] == "A"
+
+
+def test_a_workspace_below_tmp_is_kept(stet):
+    with tempfile.TemporaryDirectory(dir="/tmp") as d:
+        stet.run("sh", "-c", "echo x > f", cwd=d).ok()
+        assert stet.changes(cwd=d, below=d) == {b"f": "A"}
+        assert stet("fork", "--quiet", "--", "cat", "f", cwd=d).ok().out == "x\n"
 
 
 def test_write_through_reaches_the_host_and_is_told(stet, home, work):

@@ -49,6 +49,8 @@ EDITS = {
     "rename over": (FILES, "echo host > .t; mv .t x"),
     "rename over, old time": (FILES, "echo host > .t; touch -r x .t; mv .t x"),
     "chmod": (FILES, "chmod 640 x"),
+    "ACL": (FILES, "setfacl -m u:nobody:r x"),
+    "attribute": (FILES, "setfattr -n user.host -v 1 x"),
     "delete": ("file|file, in place|file, mode|file, renamed over|file, now a directory|link|"
                "directory, replaced|directory, now a file", "rm -rf x"),
     "delete and make again": (FILES, "rm x; echo host > x"),

@@ -66,6 +66,10 @@ PREPARE = ("echo > $'old\\n'; echo > $(printf '%0255d' 9); echo k > keep; p=old;
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda v: v.replace(" ", "_"))
 def test_names(stet, work, home, name):
+    if name == "marks" and "not supported" in stet.run(
+            "setfattr", "-n", "user.overlay.x", "-v", "z", home, cwd=work,
+            opts=["--on-success", "rollback"]).err:
+        pytest.skip("impossible here: overlays before Linux 6.7 refuse these attributes")
     through(stet, str(work), str(home / "reference"), PREPARE, NAMES[name])
 
 

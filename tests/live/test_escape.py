@@ -122,7 +122,16 @@ def test_path_socket_of_the_host(stet, home, work, probe):
     assert re.fullmatch(NO, got)
 
 
+def landlock_abi():
+    """-1: there is none."""
+    return ctypes.CDLL(None).syscall(444, None, 0, 1)
+
+
 def test_abstract_socket_of_the_host(stet, work, probe):
+    if landlock_abi() < 6:
+        found = {c["id"]: c for c in stet("doctor", "--json").ok().json()["checks"]}["landlock"]
+        assert found["status"] == "warn" and "abstract Unix sockets" in found["lost"]
+        pytest.skip("impossible here: Landlock has no scopes before Linux 6.12")
     name = f"stet-{uuid.uuid4()}"
     with socket.socket(socket.AF_UNIX) as s:
         s.bind("\0" + name)

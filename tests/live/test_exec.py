@@ -7,7 +7,7 @@ import stat
 import subprocess
 
 import pytest
-from stetlib import differences, digest, make_tree, processes_with, wait_until
+from stetlib import SLOW, differences, digest, make_tree, processes_with, wait_until
 
 TREE = {"a": "one\n", "dir": {"b": "two\n"}, "gone": "three\n"}
 WORK = "echo changed > a; mkdir new; echo n > new/n; rm gone; echo more >> dir/b"
@@ -40,15 +40,18 @@ def test_success_is_committed(stet, project):
     assert (project / "a").read_text() == "one\n" and (project / "gone").exists()
 
 
+# Long enough for what comes before the sleep.
+BRIEF = f"{300 * SLOW:.0f}ms"
 FAILURES = {
     "exit": ([], "exit 3", 3, "exit"),
     "signal": ([], "kill -KILL $$", 137, "signal"),
     "check": (["--check", "true", "--check", "exit 4"], "true", 4, "check"),
     "check sees": (["--check", "grep one a"], "true", 1, "check"),
-    "timeout": (["--timeout", "300ms"], "sleep 60", 124, "timeout"),
-    "stubborn": (["--timeout", "300ms"], "trap '' TERM; while :; do sleep 1; done", 124,
+    "timeout": (["--timeout", BRIEF], "sleep 600", 124, "timeout"),
+    "stubborn": (["--timeout", BRIEF], "trap '' TERM; while :; do sleep 1; done", 124,
                  "timeout"),
-    "check timeout": (["--timeout", "2s", "--check", "sleep 60"], "true", 124, "timeout"),
+    "check timeout": (["--timeout", f"{2 * SLOW:.0f}s", "--check", "sleep 600"], "true", 124,
+                      "timeout"),
     "setuid": ([], "cp /bin/true suid; chmod u+s suid", 125, "policy"),
 }
 

@@ -79,6 +79,21 @@ def test_every_way_is_closed(judged, work, probe):
     assert r.err.count("\n") >= len(WAYS) - 1
 
 
+def test_what_nobody_can_execute_is_not_judged(stet, work):
+    """A file that merely has the name of a program is refused by the kernel, as outside."""
+    shutil.copy("/usr/bin/touch", work / "passwd")
+    (work / "passwd").chmod(0o644)
+    for name in ("/etc/passwd", "./passwd"):
+        for r in (stet.run(name, cwd=work), stet("exec", "--", name, cwd=work)):
+            assert r.rc == 126 and "denied by" not in r.err, repr(r)
+        (work / "try.py").write_text(f"import os\nos.execv({name!r}, ['x'])\n")
+        r = stet.run("/usr/bin/python3", "try.py", cwd=work)
+        assert "PermissionError: [Errno 13]" in r.err and "denied by" not in r.err
+    (work / "passwd").chmod(0o755)
+    for name in ("passwd", "./passwd"):
+        assert "denied by users.change" in stet.run(name, "root", cwd=work).err
+
+
 def test_other_abis_are_killed(judged, work, probe):
     r = judged(probe, "exec-int80=x,fine", "exec-x32=x,fine", cwd=work).ok()
     assert re.fullmatch(r"exec-int80: (killed\(31\)|denied\(ENOSYS\))\n"
@@ -308,10 +323,14 @@ def test_a_person_decides(stet, home, work):
     c = on_terminal(stet, home, work, text)
     c.expect("begin\r\n")
     c.expect(QUESTION)
-    c.send("y")
+    for answer in ("", "yo", "also", "nope", "x" * 300 + "y", "dy"):
+        c.send(answer + "\r")
+        c.expect_exact("type y, n, a or d, or the word\r\n")
+        c.expect(r"\[d\]iff \? ")
+    c.send("yes\r")
     c.expect("first ASKME\r\n=0\r\n")
     c.expect(r"second ASKME\r\n.*\? ")
-    c.send("n")
+    c.send("N\r")
     c.expect("stet: denied by test.ask")
     c.expect("=126\r\n")
     c.expect(pexpect.EOF)
@@ -321,19 +340,20 @@ def test_a_person_looks_and_agrees_for_good(stet, home, work):
     text = "echo new > made; /bin/echo first ASKME; /bin/echo second ASKME; stty -a | grep icanon"
     c = on_terminal(stet, home, work, text)
     c.expect(QUESTION)
-    c.send("d")
+    c.send("d\r")
     c.expect(r"\+new")
     c.expect(r"\[d\]iff \? ")
-    c.send("a")
+    c.send("al\r")
     c.expect("first ASKME\r\nsecond ASKME\r\n")
     c.expect(" icanon")
     c.expect(pexpect.EOF)
 
 
-def test_interrupting_the_question_is_a_no(stet, home, work):
+@pytest.mark.parametrize("keys", ["\x03", "y\x03", "\x04"])
+def test_interrupting_the_question_is_a_no(stet, home, work, keys):
     c = on_terminal(stet, home, work, "/bin/echo first ASKME; echo =$?")
     c.expect(QUESTION)
-    c.send("\x03")
+    c.send(keys)
     c.expect("=126\r\n")
     c.expect(pexpect.EOF)
 

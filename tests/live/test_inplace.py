@@ -76,6 +76,18 @@ def test_decided_at_the_end(stet, sub):
     assert all(t["state"] != "pending" for t in stet.transactions())
 
 
+def test_nothing_is_proposed_that_cannot_be(stet, sub):
+    """What was decided in place is final."""
+    loud = ["run", "--backend", "btrfs"]
+    r = stet(*loud, "--on-failure", "rollback", "--", "sh", "-c", "echo 1 > a; exit 3", cwd=sub).ok(3)
+    said = r.out + r.err
+    r = stet("status", "t1", cwd=sub).ok()
+    said += r.out + r.err + stet("commit", "t1", cwd=sub).ok(4).err
+    assert "stet diff t1" in said and "stet undo" not in said, said
+    r = stet(*loud, "--on-success", "commit", "--", "sh", "-c", "echo 1 > a", cwd=sub).ok()
+    assert "committed" in r.out + r.err and "stet undo" not in r.out + r.err, r
+
+
 def test_what_is_captured_as_always(stet, sub, home):
     run(stet, sub, f"echo 1 > {home}/elsewhere; echo 1 > here").ok()
     assert (sub / "here").exists() and not os.path.exists(home / "elsewhere")

@@ -192,3 +192,20 @@ def test_intervals(stet, work):
     assert len(found) == 2 and all(x["cause"] == "interval" for x in found), found
     assert "not every-call, risky, none or a time" in stet(
         "run", "--checkpoint", "sometimes", "--", "true", cwd=work).ok(125).err
+
+
+@pytest.mark.parametrize("at", [[], ["--at", "0"]])
+def test_explored_it_says_where_it_is(stet, work, home, at):
+    """Nobody answers there, and nothing is made that would pass for the user's own state."""
+    shutil.copy(stet.path, home / "stet")
+    stet.run("sh", "-c", "echo 1 > a", cwd=work).ok()
+    stet("checkpoint", cwd=work).ok()
+    for verb in ("log", "status", "commit", "list"):
+        r = stet("explore", "-q", *at, "--", "sh", "-c", f"{home}/stet {verb}; echo =$?", cwd=work)
+        assert r.ok().out == "=4\n"
+        assert f"stet: {verb}: in here is only what t" in r.err, repr(r)
+    script = f"{home}/stet version; {home}/stet log --json; test ! -e {stet.state}/journal.db"
+    stet("explore", "-q", *at, "--", "sh", "-c", script, cwd=work).ok()
+    assert stet.changes(cwd=work, below=work) == {b"a": "A"}
+    # The variable alone, outside, means nothing.
+    stet("log", cwd=work, env={"STET_TXN": "t1"}).ok()

@@ -290,5 +290,5 @@ def test_what_is_asked_about_is_quoted(stet, work):
     c = run(stet, work, "git", "push", "--force", "a b", "it's\x1b[2J")
     c.expect_exact(r"may this run?  git push --force 'a b' 'it'\''s\033[2J'" + "\r\n")
     c.expect_exact("? ")
-    c.send("n")
+    c.send("n\r")
     ended(c, 126)

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from stetlib import wait_until
+from stetlib import has_user_xattrs, wait_until
 
 NEEDS = "tmpfs"
 
@@ -27,6 +27,13 @@ def fixture_mount(tmp_path):
         until_it_works("umount", where)
 
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", where], check=True)
+    if not has_user_xattrs(where):
+        # It cannot hold a layer, and so it cannot take one away either.
+        umount()
+        with open(tmp_path / "image", "wb") as f:
+            f.truncate(16 << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-F", tmp_path / "image"], check=True)
+        subprocess.run(["mount", "-o", "loop", tmp_path / "image", where], check=True)
     yield where, umount
     if os.path.ismount(where):
         umount()

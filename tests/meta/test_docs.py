@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every verb and option is documented where people look."""
+import glob
 import json
 import os
 import re
@@ -62,6 +63,32 @@ def test_every_verb_has_help():
                                   "docs/ARCHITECTURE.md", "src/LAYERS"])
 def test_page_is_there(page):
     assert os.path.getsize(os.path.join(ROOT, page)) > 100
+
+
+# What the pages write about: the project's, a room's, and a test file's alone.
+PLACES = ("", "src/", "src/*/", "docs/", "tests/*/")
+
+
+def test_named_files_are_there():
+    """A path that a page names in `…` exists; one without a directory is in the room spoken of."""
+    tops = {d for d in os.listdir(ROOT) if os.path.isdir(os.path.join(ROOT, d))}
+    tops |= {os.path.basename(d) for d in glob.glob(os.path.join(ROOT, "src", "*"))}
+    broken, seen = [], 0
+    for page in files(".", suffixes=(".md",)):
+        for word in re.findall(r"`([\w.*/+-]+)`", read(page)):
+            path = word.rstrip("/")
+            ours = path.split("/")[0] in tops and "/" in path
+            if not (ours or re.fullmatch(r"test_\w+(\.\w+)?|\w+\.[ch]", path)):
+                continue
+            if "NAME" in path or path.startswith("build/"):
+                continue
+            seen += 1
+            names = [path] if "." in os.path.basename(path) or ours else [path + ".*"]
+            if not any(glob.glob(os.path.join(ROOT, place + name))
+                       for place in PLACES for name in names):
+                broken.append(f"{page}: {word}")
+    assert not broken
+    assert seen > 50
 
 
 def test_links_lead_somewhere():

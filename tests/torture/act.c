@@ -114,6 +114,14 @@ static int do_more(struct txn *t, int round)
 	return 0;
 }
 
+static int do_to_disk(const struct txn *t)
+{
+	AUTO_CLOSE int ticket = txn_to_disk_begin(&t->rec);
+
+	txn_to_disk(&t->rec, ticket);
+	return txn_on_disk(&t->rec) ? 0 : -1;
+}
+
 static int do_end(struct home *h, struct txn *t, struct err *e)
 {
 	return txn_end(h, t, 0, "exit", e) < 0 ? -1 : txn_note_base(t, e);
@@ -129,6 +137,7 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 					      "anchor*",	"full-deleted/sub",
 					      "pair-new1",	NULL };
 	const char *paths[ARRAY_SIZE(chosen)] = { 0 };
+	const char *const all[] = { s->host[0], NULL };
 	struct commit_wish w = { .accept_risky = true };
 	struct commit_result res = { 0 };
 	struct err *e = &r->e;
@@ -141,9 +150,11 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 	if (a == ACT_COMMIT_PART || a == ACT_UNDO_PART || a == ACT_COMMIT_MERGE_PART)
 		w.paths = paths;
 	w.merge = a == ACT_COMMIT_MERGE || a == ACT_COMMIT_MERGE_PART;
-	if (a == ACT_REDO)
+	if (a == ACT_COMMIT_OURS || a == ACT_UNDO_OURS || a == ACT_REDO_OURS)
+		w.ours = all;
+	if (a == ACT_REDO || a == ACT_REDO_OURS)
 		x = txn_redo(h, t, &w, &res, e);
-	else if (a == ACT_UNDO || a == ACT_UNDO_PART)
+	else if (a == ACT_UNDO || a == ACT_UNDO_PART || a == ACT_UNDO_OURS)
 		x = txn_undo(h, t, 0, &w, &res, e);
 	else
 		x = txn_commit(h, t, &w, &res, e);
@@ -205,11 +216,16 @@ static int child(const struct site *s, enum action a, struct result *r)
 		return do_fill(&t, TREE_WIDE);
 	case ACT_FILL_GROUP:
 		return do_fill(&t, TREE_GROUP);
+	case ACT_EDIT_AGAIN:
+		tree_edit_again(s);
+		return 0;
 	case ACT_EDIT:
 		tree_edit(s);
 		return 0;
 	case ACT_END:
 		return do_end(&h, &t, &r->e);
+	case ACT_TO_DISK:
+		return do_to_disk(&t);
 	case ACT_ROLLBACK:
 		return txn_rollback(&h, &t, &r->e);
 	case ACT_DISCARD:

@@ -11,6 +11,7 @@
 #include "ckpt/parts.h"
 #include "torture.h"
 #include "txn/checks_parts.h"
+#include "txn/known.h"
 
 static int take(struct checks *c, struct err *e)
 {
@@ -45,6 +46,7 @@ static int fork_from(struct home *h, const struct site *s, struct checks *c,
 	if (act_view(h, s, ACT_FORK, &v, e) < 0 ||
 	    txn_prepare(h, &v, NULL, argv, "{}", &t, e) < 0)
 		return -1;
+	known_inherit(h, &c->t->rec, &t.rec);
 	if (checks_fill(c, 1, &v, e) < 0) {
 		txn_abandon(&t);
 		return -1;

@@ -477,9 +477,9 @@ static int run_broken(struct run *t)
 	snprintf(fault, sizeof(fault), "#%lu:EIO", t->points - 20);
 	missed += !broken(t, fault, "operate.reverse", 1);
 	missed += !broken(t, fault, "apply.backward", t->steps / 2);
+	/* That it begins. (That it has ended need not be recorded: recovery finds out.) */
 	missed += !broken(t, NULL, "journal.commit", 1);
-	missed += !broken(t, NULL, "journal.commit", 2);
-	printf("broken commit: %lu steps and 4 others left out, %lu not noticed\n",
+	printf("broken commit: %lu steps and 3 others left out, %lu not noticed\n",
 	       t->steps, missed);
 	return missed ? 1 : 0;
 }

@@ -31,8 +31,9 @@ void tree_host(const struct site *s);
 enum tree_size { TREE_SMALL, TREE_FULL, TREE_WIDE, TREE_GROUP };
 void tree_upper(char *const up[HOSTS], enum tree_size size);
 void tree_remove(const char *path);
-bool tree_foreign(const struct site *s); /* objects of another group; false: cannot */
-void tree_edit(const struct site *s);	 /* somebody works on the host meanwhile */
+bool tree_foreign(const struct site *s);    /* objects of another group; false: cannot */
+void tree_edit(const struct site *s);	    /* somebody works on the host meanwhile */
+void tree_edit_again(const struct site *s); /* after the commit, on what it changed */
 /* The command does more to an upper of TREE_FULL. @round: 1, 2, … */
 void tree_more(const char *up, int round);
 
@@ -55,15 +56,20 @@ enum action {
 	ACT_FILL_WIDE,	 /* many */
 	ACT_FILL_GROUP,	 /* what has another group on the host */
 	ACT_EDIT,	 /* on the host */
+	ACT_EDIT_AGAIN,	 /* after a commit */
 	ACT_END,
+	ACT_TO_DISK, /* its layers are written to the disk */
 	ACT_COMMIT,
 	ACT_COMMIT_PART,
 	ACT_COMMIT_MERGE,
+	ACT_COMMIT_OURS, /* whatever the host has there */
 	ACT_COMMIT_MERGE_PART,
 	ACT_ROLLBACK,
 	ACT_UNDO,
 	ACT_UNDO_PART,
+	ACT_UNDO_OURS,
 	ACT_REDO,
+	ACT_REDO_OURS,
 	ACT_RECOVER,
 	ACT_PRUNE,
 	ACT_DISCARD, /* it changed nothing */

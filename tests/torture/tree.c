@@ -557,6 +557,26 @@ void tree_edit(const struct site *s)
 	finish(&b);
 }
 
+/* The directory keeps its time: only what is in it is his. */
+void tree_edit_again(const struct site *s)
+{
+	struct build b;
+	struct stat st;
+
+	begin(&b, s->host[0], 5000);
+	must(fstatat(b.root, "plain", &st, 0), "stat", "plain");
+	must(unlinkat(b.root, "plain/modified", 0), "unlink", "modified");
+	file(&b, "plain/modified", "his\n", 0644, 0);
+	if (unlinkat(b.root, "plain/deleted", 0) < 0 && errno != ENOENT)
+		die("unlink deleted");
+	file(&b, "plain/deleted", "his\n", 0640, 0);
+	finish(&b);
+	b.root = open(s->host[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	must(utimensat(b.root, "plain", (struct timespec[]){ st.st_atim, st.st_mtim }, 0),
+	     "utimens", "plain");
+	close(b.root);
+}
+
 bool tree_foreign(const struct site *s)
 {
 	struct build b;

@@ -205,6 +205,36 @@ static void test_what_differs(void **state)
 	make_link(f->h, "8link", "longer");
 	make_link(f->u, "8link", "long");
 	check_walk(f, "M1mode:m M2times:t M3xattr:x M4all:cmxt M7dir:m M8link:c");
+	f->layer.brief = true;
+	check_walk(f, "M1mode:m M2times:t M3xattr:x M4all:cmt M7dir:m M8link:c");
+}
+
+static int count_bare(void *arg, const struct change *c, struct err *e)
+{
+	(void)e;
+	*(int *)arg += c->bare;
+	return 0;
+}
+
+/* That the host's attributes are not read says nothing of those in the upper. */
+static void test_bare(void **state)
+{
+	struct fixture *f = *state;
+	struct err e;
+	int n;
+
+	make_file(f->h, "marked", "text");
+	make_file(f->u, "marked", "other");
+	set_xattr(f->u, "marked", "user.overlay.origin", "x");
+	make_file(f->h, "plain", "text");
+	make_file(f->u, "plain", "other");
+	set_xattr(f->h, "plain", "user.a", "1");
+	for (int brief = 0; brief < 2; brief++) {
+		f->layer.brief = brief;
+		n = 0;
+		assert_int_equal(change_walk(&f->layer, 1, count_bare, &n, &e), 0);
+		assert_int_equal(n, 1);
+	}
 }
 
 static void test_xattr_table(void **state)
@@ -649,6 +679,7 @@ int main(void)
 		T(test_opaque_inside_merged),
 		T(test_plain_directory_beneath_opaque_hides_the_host),
 		T(test_what_differs),
+		T(test_bare),
 		T(test_xattr_table),
 		T(test_big_xattrs),
 		T(test_owner_rules),

@@ -14,6 +14,7 @@
 #include "cli/show.h"
 #include "ops/ctx.h"
 #include "ops/paths.h"
+#include "txn/chosen.h"
 
 static void join(struct buf *b, char *const *v)
 {
@@ -126,12 +127,47 @@ static void paths_to_type(void **state)
 	op_ctx_close(&c.ctx);
 }
 
+/* Which of two lists that contradict each other means a path. */
+static void which_side(void **state)
+{
+	static const struct {
+		const char *ours, *theirs, *path;
+		enum chosen_side side;
+	} rows[] = {
+		{ "/w/a", "/w/b", "/w/a", CHOSEN_OURS },
+		{ "/w/a", "/w/b", "/w/c", CHOSEN_NEITHER },
+		{ "/w/a", "/w/a", "/w/a", CHOSEN_BOTH },
+		{ "/w/*", "/w/a", "/w/a", CHOSEN_THEIRS },
+		{ "/w/*", "/w/a", "/w/b", CHOSEN_OURS },
+		{ "/w", "/w/d", "/w/d/f", CHOSEN_THEIRS },
+		{ "/w/d/f", "/w/d", "/w/d/f", CHOSEN_OURS },
+		{ "/w/*", "/w/?", "/w/a", CHOSEN_BOTH },
+		{ "/w/d", "/w/*/f", "/w/d/f", CHOSEN_BOTH },
+		{ "/w/d/f", "/w/*/f", "/w/d/f", CHOSEN_OURS },
+		{ "/w/a\\*b", "/w/a*b", "/w/a*b", CHOSEN_OURS },
+		{ "/w/a\\*b", "/w/a*b", "/w/axb", CHOSEN_THEIRS },
+		{ "/w/a\\*b", "/w", "/w/a*b/f", CHOSEN_OURS },
+		{ "/w/b\\s", "/w/b*", "/w/b\\s", CHOSEN_OURS },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *const a[] = { rows[i].ours, NULL };
+		const char *const b[] = { rows[i].theirs, NULL };
+
+		print_message("%s, %s: %s\n", *a, *b, rows[i].path);
+		assert_int_equal(chosen_side(a, b, rows[i].path), rows[i].side);
+	}
+	assert_int_equal(chosen_side(NULL, NULL, "/w"), CHOSEN_NEITHER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(typed_paths),
 		cmocka_unit_test(which_word),
 		cmocka_unit_test(paths_to_type),
+		cmocka_unit_test(which_side),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

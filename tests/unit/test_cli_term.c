@@ -87,9 +87,33 @@ static void bar(void **state)
 	close(fds[1]);
 }
 
+static void choices(void **state)
+{
+	static const char *const words[] = { "commit", "diff", "keep", "rollback", NULL };
+	static const struct {
+		const char *line;
+		int choice;
+	} rows[] = {
+		{ "c\n", 0 },	     { "C\n", 0 },
+		{ "commit\n", 0 },   { "com", 0 },
+		{ " d \r\n", 1 },    { "roll back\n", 3 },
+		{ "Rollback\n", 3 }, { "roll", 3 },
+		{ "cancel\n", -1 },  { "commits\n", -1 },
+		{ "nope\n", -1 },    { "dqc\n", -1 },
+		{ "\n", -1 },	     { "", -1 },
+		{ "c d\n", -1 },     { "keepkeepkeepkeepkeep", -1 },
+		{ "x", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(term_choice(rows[i].line, words), rows[i].choice);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(bar) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(bar),
+					    cmocka_unit_test(choices) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

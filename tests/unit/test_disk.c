@@ -76,11 +76,40 @@ static void test_changed_meanwhile(void **state)
 	close(next);
 }
 
+/* A commit that was killed may have changed the layers: they are to be written again. */
+static void test_unsettled(void **state)
+{
+	int ticket = txn_to_disk_begin(&rec);
+
+	(void)state;
+	assert_false(disk_settled(&rec));
+	txn_to_disk(&rec, ticket);
+	close(ticket);
+	assert_true(disk_settled(&rec));
+	assert_int_equal(disk_unsettle(&rec), 0);
+	assert_false(disk_settled(&rec));
+	assert_int_equal(disk_unsettle(&rec), 0);
+	assert_true(txn_on_disk(&rec));
+	/* One that began while they were written is not forgotten when that is done. */
+	ticket = txn_to_disk_begin(&rec);
+	assert_int_equal(disk_unsettle(&rec), 0);
+	txn_to_disk(&rec, ticket);
+	close(ticket);
+	assert_false(disk_settled(&rec));
+	ticket = txn_to_disk_begin(&rec);
+	txn_to_disk(&rec, ticket);
+	close(ticket);
+	assert_true(disk_settled(&rec));
+	txn_not_on_disk(&rec);
+	assert_false(disk_settled(&rec));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_noted),
 		cmocka_unit_test(test_changed_meanwhile),
+		cmocka_unit_test(test_unsettled),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "change/apply_parts.h"
+#include "change/meta.h"
+#include "sys/fs.h"
+#include "sys/ns.h"
+
+/* Steps that move nothing: attributes of what the host has, and directories of its own. */
+
+/* --- attributes, in place --- */
+
+int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
+{
+	const struct ident *from = forward ? &r->before : &r->after;
+	struct ident goal = r->before, *to = &goal;
+	struct place p;
+	struct ident now;
+	int x;
+
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	x = ident_at(p.host, p.name, &now);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (forward && r->flags & PLAN_TIMES)
+		goal.mtime = r->after.mtime;
+	else if (forward)
+		goal = r->after;
+	/* It is always the host's own inode here, in both directions. */
+	if (!ident_is(&now, &r->before))
+		return apply_conflict(a, r, "was replaced on the host", e);
+	if (r->kind == PLAN_META && !apply_is_forced(a, r) &&
+	    (now.size != from->size || (now.mode != from->mode && now.mode != to->mode) ||
+	     (now.mtime != from->mtime && now.mtime != to->mtime)))
+		return apply_conflict(a, r, "was changed on the host", e);
+	if (r->flags & PLAN_XATTR) {
+		x = meta_own(p.host, p.name, to, a->layers[r->layer].lax_owner);
+		if (x == 0)
+			x = meta_unpack(p.host, p.name, forward ? r->xafter : r->xbefore,
+					forward ? r->nxafter : r->nxbefore);
+		if (x < 0)
+			return apply_failed(a, r, x, e);
+	}
+	x = meta_set(p.host, p.name, to, a->layers[r->layer].lax_owner);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/* --- a directory of its own --- */
+
+/* A directory that we made; what others put into it since keeps it. */
+static int take_away(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     struct err *e)
+{
+	struct fs_names names = { 0 };
+	int x, fd;
+
+	x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	if (x == -EXDEV) {
+		x = FAULT_AT("apply.rmdir") ||
+				    unlinkat(p->host, p->name, AT_REMOVEDIR) < 0
+			    ? -errno
+			    : 0;
+		return x < 0 && x != -ENOTEMPTY ? apply_failed(a, r, x, e) : 0;
+	}
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	do {
+		fd = fs_open_dir_here(p->old, p->slot, O_RDONLY);
+	} while (fd == -EACCES && ns_gain_override() == 0);
+	x = fd < 0 ? fd : fs_names_read(fd, &names);
+	cleanup_close(&fd);
+	if (x == 0 && names.n)
+		x = apply_rename(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);
+	fs_names_free(&names);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
+{
+	struct ident now;
+	struct place p;
+	int x;
+
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	x = ident_at(p.host, p.name, &now);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (!forward)
+		return S_ISDIR(now.mode) ? take_away(a, r, &p, e) : 0;
+	if (S_ISDIR(now.mode))
+		return 0;
+	if (now.mode)
+		return apply_conflict(a, r, "was made on the host meanwhile", e);
+	/* The same one again, if it was taken away: later change lists know it. */
+	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	if (x == -ENOENT || x == -EXDEV)
+		x = FAULT_AT("apply.mkdir") || mkdirat(p.host, p.name, 0700) < 0 ? -errno
+										 : 0;
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/* The staged directory, if it is still there: taking things out of it moved its times. */
+static int dir_staged(struct apply *a, const struct plan_rec *r, const struct place *p,
+		      struct err *e)
+{
+	struct ident now;
+	int x = 0;
+
+	if (p->up >= 0)
+		x = ident_at(p->up, p->name, &now);
+	if (x == 0 && p->up >= 0 && S_ISDIR(now.mode))
+		x = meta_set(p->up, p->name, &r->after, true);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/* The inode of one that we made is known only then: the plan has the attributes alone. */
+static int dir_forward(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	int x;
+
+	if (apply_at(a, r, &p, e) < 0)
+		return -1;
+	if (r->before.mode && apply_meta(a, r, true, e) < 0)
+		return -1;
+	if (!r->before.mode) {
+		x = meta_set(p.host, p.name, &r->after, a->layers[r->layer].lax_owner);
+		if (x < 0)
+			return apply_failed(a, r, x, e);
+	}
+	/* What is left in it stays pending. */
+	return r->flags & PLAN_PARK ? dir_staged(a, r, &p, e) : 0;
+}
+
+static int dir_backward(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+
+	if (r->before.mode && apply_meta(a, r, false, e) < 0)
+		return -1;
+	/* If we made the directory around it, that is gone by now. */
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	return dir_staged(a, r, &p, e);
+}
+
+int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
+{
+	return forward ? dir_forward(a, r, e) : dir_backward(a, r, e);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+static int keep_op(void *arg, struct op_record *r, struct err *e)
+{
+	struct history *hi = arg;
+
+	(void)e;
+	if ((hi->n & (hi->n - 1)) == 0)
+		hi->v = xrealloc(hi->v, (hi->n ? 2 * hi->n : 8) * sizeof(*hi->v));
+	hi->v[hi->n++] = *r;
+	*r = (struct op_record){ 0 };
+	return 0;
+}
+
+int history_read(struct home *h, int64_t txn, struct history *hi, struct err *e)
+{
+	*hi = (struct history){ 0 };
+	if (journal_op_each(h->journal, txn, keep_op, hi, e) < 0) {
+		history_free(hi);
+		return -1;
+	}
+	for (size_t i = 0; i < hi->n / 2; i++) {
+		struct op_record swap = hi->v[i];
+
+		hi->v[i] = hi->v[hi->n - 1 - i];
+		hi->v[hi->n - 1 - i] = swap;
+	}
+	return 0;
+}
+
+void history_free(struct history *hi)
+{
+	for (size_t i = 0; i < hi->n; i++)
+		op_record_free(&hi->v[i]);
+	free(hi->v);
+	*hi = (struct history){ 0 };
+}
+
+const struct op_record *history_find(const struct history *hi, int64_t id)
+{
+	for (size_t i = 0; i < hi->n; i++)
+		if (hi->v[i].id == id)
+			return &hi->v[i];
+	return NULL;
+}
+
+const struct op_record *history_undoable(const struct history *hi)
+{
+	for (size_t i = hi->n; i > 0; i--) {
+		const struct op_record *r = &hi->v[i - 1];
+
+		if (r->state == OP_DONE && !r->undone &&
+		    (r->kind == OP_COMMIT || r->kind == OP_ROLLBACK))
+			return r;
+	}
+	return NULL;
+}
+
+const struct op_record *history_redoable(const struct history *hi)
+{
+	for (size_t i = hi->n; i > 0; i--) {
+		const struct op_record *r = &hi->v[i - 1];
+
+		if (r->state == OP_DONE && r->kind == OP_UNDO && !r->redone)
+			return r;
+	}
+	return NULL;
+}
+
+/* --- steps --- */
+
+/* What the operations after the commit have made of one of its steps. */
+struct fate {
+	uint64_t serial;
+	bool used, gone;
+	bool other; /* done in another way: the rest says how */
+	enum plan_kind kind;
+	unsigned flags;
+	struct ident before, after;
+};
+
+struct standing {
+	bool gone; /* all that is not among the steps */
+	struct fate *v;
+	size_t n, cap; /* cap: a power of two */
+};
+
+static struct fate *slot(const struct standing *s, uint64_t serial)
+{
+	size_t i = (serial * 0x9e3779b97f4a7c15u >> 32) & (s->cap - 1);
+
+	while (s->v[i].used && s->v[i].serial != serial)
+		i = (i + 1) & (s->cap - 1);
+	return &s->v[i];
+}
+
+static struct fate *enter(struct standing *s, uint64_t serial)
+{
+	struct fate *k;
+
+	if (2 * (s->n + 1) > s->cap) {
+		struct standing old = *s;
+
+		s->cap = old.cap ? 2 * old.cap : 64;
+		s->v = xcalloc(s->cap, sizeof(*s->v));
+		for (size_t i = 0; i < old.cap; i++)
+			if (old.v[i].used)
+				*slot(s, old.v[i].serial) = old.v[i];
+		free(old.v);
+	}
+	k = slot(s, serial);
+	s->n += !k->used;
+	*k = (struct fate){ .serial = serial, .used = true };
+	return k;
+}
+
+struct reading {
+	struct standing *s;
+	bool undo;
+	bool own; /* the list was made for a redo: its decisions are how things are */
+};
+
+static int read_step(void *arg, const struct plan_rec *r, struct err *e)
+{
+	const struct reading *rd = arg;
+	struct fate *k;
+
+	(void)e;
+	if (r->kind == PLAN_DIR || r->kind == PLAN_BASE)
+		return 0;
+	k = enter(rd->s, r->serial);
+	k->gone = rd->undo;
+	k->other = rd->own && r->flags & PLAN_FORCE;
+	k->kind = r->kind;
+	k->flags = r->flags;
+	k->before = r->before;
+	k->after = r->after;
+	return 0;
+}
+
+static bool is_first_with_list(const struct history *hi, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (hi->v[k].plan && strcmp(hi->v[k].plan, hi->v[i].plan) == 0)
+			return false;
+	return true;
+}
+
+static int read_op(struct standing *s, int dir, const struct history *hi, size_t i,
+		   const struct op_record *commit, struct err *e)
+{
+	const struct op_record *r = &hi->v[i];
+	struct reading rd = { .s = s, .undo = r->kind == OP_UNDO };
+	struct plan *p;
+	int x;
+
+	if (strcmp(r->plan, commit->plan) == 0) {
+		s->gone = rd.undo;
+		s->n = 0;
+		memset(s->v, 0, s->cap * sizeof(*s->v));
+		return 0;
+	}
+	rd.own = !rd.undo && is_first_with_list(hi, i);
+	if (plan_open(dir, r->plan, &p, e) < 0)
+		return -1;
+	x = plan_each(p, false, read_step, &rd, e);
+	plan_close(p);
+	return x;
+}
+
+int standing_open(int dir, const struct history *hi, const struct op_record *commit,
+		  struct standing **out, struct err *e)
+{
+	struct standing *s = xcalloc(1, sizeof(*s));
+
+	s->cap = 64;
+	s->v = xcalloc(s->cap, sizeof(*s->v));
+	for (size_t i = 0; i < hi->n; i++) {
+		const struct op_record *r = &hi->v[i];
+
+		/* Without a target: of a part, when it was not yet noted of which commit. */
+		if (r->state != OP_DONE || (r->kind != OP_UNDO && r->kind != OP_REDO) ||
+		    !r->plan || (r->target && r->target != commit->id) ||
+		    r->id < commit->id)
+			continue;
+		if (read_op(s, dir, hi, i, commit, e) < 0) {
+			standing_free(s);
+			return -1;
+		}
+	}
+	*out = s;
+	return 0;
+}
+
+void standing_free(struct standing *s)
+{
+	if (!s)
+		return;
+	free(s->v);
+	free(s);
+}
+
+bool standing_is_plain(const struct standing *s)
+{
+	return !s->gone && !s->n;
+}
+
+bool standing_step(const struct standing *s, struct plan_rec *r)
+{
+	const struct fate *k = slot(s, r->serial);
+
+	if (r->kind == PLAN_DIR || !k->used)
+		return r->kind == PLAN_DIR || !s->gone;
+	if (k->other) {
+		r->kind = k->kind;
+		r->flags = k->flags;
+		r->before = k->before;
+		r->after = k->after;
+	}
+	return !k->gone;
+}
+
+struct telling {
+	const struct standing *s;
+	plan_fn *fn;
+	void *arg;
+};
+
+static int tell(void *arg, const struct plan_rec *r, struct err *e)
+{
+	const struct telling *t = arg;
+	struct plan_rec copy = *r;
+
+	return standing_step(t->s, &copy) ? t->fn(t->arg, &copy, e) : 0;
+}
+
+static int tell_commit(int dir, const struct history *hi, const struct op_record *commit,
+		       plan_fn *fn, void *arg, struct err *e)
+{
+	struct telling t = { .fn = fn, .arg = arg };
+	struct standing *s;
+	struct plan *p;
+	int r;
+
+	if (standing_open(dir, hi, commit, &s, e) < 0)
+		return -1;
+	t.s = s;
+	r = plan_open(dir, commit->plan, &p, e);
+	if (r == 0) {
+		r = plan_each(p, false, tell, &t, e);
+		plan_close(p);
+	}
+	standing_free(s);
+	return r;
+}
+
+int txn_each_step(struct home *h, const struct txn_record *rec, plan_fn *fn, void *arg,
+		  struct err *e)
+{
+	AUTO_CLOSE int dir = open(rec->dir,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct history hi;
+	int r = 0;
+
+	if (dir < 0)
+		return err_sys(e, errno, "%s", rec->dir);
+	if (history_read(h, rec->id, &hi, e) < 0)
+		return -1;
+	for (size_t i = hi.n; i > 0 && r == 0; i--) {
+		const struct op_record *op = &hi.v[i - 1];
+
+		if (op->kind == OP_COMMIT && op->state == OP_DONE && !op->undone &&
+		    op->plan)
+			r = tell_commit(dir, &hi, op, fn, arg, e);
+	}
+	history_free(&hi);
+	return r;
+}
