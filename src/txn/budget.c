@@ -15,7 +15,7 @@
 #include "sys/fs.h"
 #include "txn/parts.h"
 
-enum { DAY_MS = 86400000, TRIM_EVERY_S = 3600 };
+enum { DAY_MS = 86400000, TRIM_EVERY_S = 3600, TRIM_EVERY_PART = 4 };
 
 /* Space below a directory, by blocks; what cannot be read counts nothing. */
 static uint64_t space_at(int dirfd, const char *name, unsigned depth)
@@ -133,7 +133,10 @@ static bool is_old(const struct budget *b, const struct past *p, size_t rank, in
 	return ruled;
 }
 
-/* Newest first: what is too old goes, then what does not fit any more. */
+/*
+ * Newest first: what is too old goes, then what does not fit any more. One that cannot go (it
+ * is in use, its disk is away) keeps none of the others.
+ */
 int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 	       struct err *e)
 {
@@ -146,15 +149,22 @@ int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 	clock_gettime(CLOCK_REALTIME, &t);
 	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 	x = journal_txn_each(h->journal, JOURNAL_KEPT, collect, &past, e);
-	for (size_t i = 0; i < past.n && x == 0; i++) {
+	for (size_t i = 0; i < past.n; i++) {
 		struct past *p = &past.v[i];
 		bool full = b->max_bytes > 0 && r->held + p->bytes > b->max_bytes;
+		struct err one;
 
 		if (!is_old(b, p, i, now) && !full) {
 			r->held += p->bytes;
 			continue;
 		}
-		x = b->dry_run ? 0 : forget_by_id(h, p->id, e);
+		if (!b->dry_run && forget_by_id(h, p->id, &one) < 0) {
+			if (x == 0)
+				*e = one;
+			x = -1;
+			r->held += p->bytes;
+			continue;
+		}
 		r->transactions++;
 		r->bytes += p->bytes;
 	}
@@ -177,13 +187,59 @@ static char *stamp_of(const struct home *h)
 	return xasprintf("%s/trimmed", h->dir);
 }
 
+/* What the last trim left: what the history held, and what was free beside it. */
+struct trimmed {
+	uint64_t held, room;
+};
+
+static bool read_trimmed(const char *stamp, struct trimmed *t)
+{
+	AUTO_FCLOSE FILE *f = fopen(stamp, "re");
+	unsigned long long held, room;
+
+	if (!f || fscanf(f, "%llu %llu", &held, &room) != 2)
+		return false;
+	*t = (struct trimmed){ held, room };
+	return true;
+}
+
+static int write_trimmed(const char *stamp, struct trimmed t, struct err *e)
+{
+	FILE *f = fopen(stamp, "we");
+
+	if (!f)
+		return err_sys(e, errno, "cannot write %s", stamp);
+	fprintf(f, "%llu %llu\n", (unsigned long long)t.held, (unsigned long long)t.room);
+	return fclose(f) ? err_sys(e, errno, "cannot write %s", stamp) : 0;
+}
+
+static uint64_t room_at(const char *dir)
+{
+	struct statvfs vs;
+
+	return statvfs(dir, &vs) == 0 ? (uint64_t)vs.f_bavail * vs.f_frsize : 0;
+}
+
+/*
+ * Looking costs a walk through all that is kept. Whoever fills the disk faster than by the
+ * hour, be it with history or not, is met as soon as a part of the budget has gone from it.
+ */
+static bool is_trim_due(const struct home *h, const char *stamp, uint64_t budget)
+{
+	struct trimmed last;
+	struct stat st;
+
+	return stat(stamp, &st) < 0 || time(NULL) - st.st_mtime >= TRIM_EVERY_S ||
+	       !read_trimmed(stamp, &last) ||
+	       room_at(h->dir) + budget / TRIM_EVERY_PART < last.room;
+}
+
 uint64_t txn_held(const struct home *h)
 {
 	AUTO_FREE char *stamp = stamp_of(h);
-	AUTO_FCLOSE FILE *f = fopen(stamp, "re");
-	unsigned long long held = 0;
+	struct trimmed last;
 
-	return f && fscanf(f, "%llu", &held) == 1 ? held : 0;
+	return read_trimmed(stamp, &last) ? last.held : 0;
 }
 
 int txn_trim(struct home *h, struct err *e)
@@ -191,16 +247,10 @@ int txn_trim(struct home *h, struct err *e)
 	AUTO_FREE char *stamp = stamp_of(h);
 	struct budget b = budget_default(h);
 	struct budget_result r;
-	struct stat st;
-	FILE *f;
 
-	if (stat(stamp, &st) == 0 && time(NULL) - st.st_mtime < TRIM_EVERY_S)
+	if (!is_trim_due(h, stamp, b.max_bytes))
 		return 0;
 	if (txn_forget(h, &b, &r, e) < 0)
 		return -1;
-	f = fopen(stamp, "we");
-	if (!f)
-		return err_sys(e, errno, "cannot write %s", stamp);
-	fprintf(f, "%llu\n", (unsigned long long)r.held);
-	return fclose(f) ? err_sys(e, errno, "cannot write %s", stamp) : 0;
+	return write_trimmed(stamp, (struct trimmed){ r.held, room_at(h->dir) }, e);
 }

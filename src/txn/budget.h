@@ -34,7 +34,10 @@ uint64_t txn_held(const struct home *h);
 /* The default: 30 days, and a tenth of the filesystem of the state directory. */
 struct budget budget_default(const struct home *h);
 
-/* Applies the default, at most once an hour: for the background. */
+/*
+ * Applies the default, for the background: once an hour, and whenever the disk has lost a
+ * quarter of the budget since the last time.
+ */
 int txn_trim(struct home *h, struct err *e);
 
 #endif

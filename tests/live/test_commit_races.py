@@ -78,10 +78,9 @@ def start(program, *args):
     return p
 
 
-def newest_txn(stet):
-    """The directory of the newest transaction."""
+def txn_dirs(stet):
     top = os.path.join(stet.state, "tx")
-    return max((e.path for e in os.scandir(top)), key=lambda p: os.stat(p).st_ctime_ns)
+    return {os.path.join(top, n) for n in os.listdir(top)} if os.path.exists(top) else set()
 
 
 def read(path):
@@ -98,9 +97,12 @@ def fill(work):
 def one_round(stet, work, editor, tally):
     stop = os.path.join(stet.home, "stop")
     fill(work)
+    before = txn_dirs(stet)
     stet.sh(f"for i in {{0..{FILES - 1}}}; do echo inside > d$((i % 3))/f$i; done",
             cwd=work).ok()
-    editor.stdin.write(newest_txn(stet) + "\n")
+    # Old ones may have been trimmed meanwhile.
+    newest, = txn_dirs(stet) - before
+    editor.stdin.write(newest + "\n")
     editor.stdin.flush()
     assert editor.stdout.readline() == "WAITING\n"
     r = commit(stet, work)
