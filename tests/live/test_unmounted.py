@@ -49,7 +49,7 @@ def fixture_fuse(work):
         pytest.skip("impossible here: no FUSE")
 
     def umount():
-        until_it_works("fusermount3", "-u", where)
+        until_it_works("fusermount", "-u", where)
 
     yield where, umount
     if os.path.ismount(where):
