@@ -15,9 +15,11 @@ the namespace.
   foreign           objects of other owners that USER may write
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
   dead              one in user space whose server is gone
+  anyfuse           /dev/fuse for everybody, as most machines have it
 """
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -100,6 +102,14 @@ def make_dead(where, who, images):
         server.kill()
 
 
+def make_anyfuse(images):
+    if os.path.exists("/dev/fuse"):
+        node = f"{images}/device"
+        os.mknod(node, 0o600 | stat.S_IFCHR, os.stat("/dev/fuse").st_rdev)
+        os.chmod(node, 0o666)
+        command("mount", "--bind", node, "/dev/fuse")
+
+
 def make(need, where, who, images):
     if need in MKFS:
         make_loop(need, where, who, images)
@@ -127,6 +137,8 @@ def make(need, where, who, images):
     elif need == "dead":
         if os.path.exists("/dev/fuse"):
             make_dead(where, who, images)
+    elif need == "anyfuse":
+        make_anyfuse(images)
     elif need == "foreign":
         make_foreign(where, who)
     else:

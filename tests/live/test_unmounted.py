@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from stetlib import has_user_xattrs, wait_until
 
-NEEDS = "tmpfs"
+NEEDS = "tmpfs anyfuse"
 
 
 def until_it_works(*command):
