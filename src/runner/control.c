@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "ckpt/ckpt.h"
 #include "runner/ctl.h"
@@ -266,8 +267,11 @@ _Noreturn static void help(const struct control *c)
 	}
 	if (ck_carry_out(&layers, c->steps, c->report) < 0)
 		_exit(1);
-	set_mark(c, LIVE_WHOLE);
-	_exit(0);
+	if (FAULT_POINT("live.mark") || set_mark(c, LIVE_DONE) < 0) {
+		err_sys(c->report, EIO, "cannot note that the change is done");
+		_exit(1);
+	}
+	_exit(FAULT_POINT("live.marked") ? 1 : 0);
 }
 
 static void do_apply(struct control *c)

@@ -17,9 +17,10 @@
 /* What a descriptor sent to PID 1 is. */
 enum live_fd { LIVE_NAMES, LIVE_STEPS, LIVE_LAYER, LIVE_MARK };
 
-/* What is written at the beginning of a mark by who carries steps out. */
-#define LIVE_HALF 'H'  /* some of the steps are done */
-#define LIVE_WHOLE 'W' /* none, or all */
+/* What is written at the beginning of a mark: how far are the steps? Only half is not to stay. */
+#define LIVE_WHOLE 'W' /* not begun; or nobody is left who could take them back */
+#define LIVE_HALF 'H'  /* some are done; or all, and they are to be taken back */
+#define LIVE_DONE 'D'  /* all are done */
 
 struct live;
 
@@ -37,7 +38,8 @@ int live_thaw(struct live *l, struct err *e);
 int live_kill(struct live *l, struct err *e);
 /*
  * Lets PID 1 carry out ck_plan()'s steps through the mounted tree. All are stopped. @mark is a
- * file that says from then on whether that was left half done, whoever dies.
+ * file that says from then on how far that is, whoever dies; it does not say that they are done
+ * yet. A sandbox that ended when all was done has done it: 0.
  */
 int live_apply(struct live *l, const struct ck_layers *layers, int steps, int mark,
 	       struct err *e);

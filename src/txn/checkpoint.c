@@ -505,10 +505,12 @@ static void take_back_live(struct checks *c, const struct ck_state *now)
 {
 	struct ck_scan s = { .layers = &c->layers, .prev = now, .copy = true };
 	struct ck_state half;
+	const char mark = LIVE_HALF;
 	struct err ignored;
 	int r = -1;
 
-	if (ck_scan(&s, &half, &ignored) == 0) {
+	/* Even if all of it was done: a sandbox that is gone is recovery's to take back. */
+	if (pwrite(c->mark, &mark, 1, 0) == 1 && ck_scan(&s, &half, &ignored) == 0) {
 		r = steps_live(c, &half, now, NULL, &ignored);
 		ck_state_free(&half);
 	}
@@ -664,14 +666,14 @@ int checks_begin(struct txn *t, struct err *e)
 	return r;
 }
 
-/* Is the mark there, and does it say that nothing is half done? */
+/* Is the mark there, and does it say that what is there is to stay? */
 static bool marked_whole(const struct txn_record *r)
 {
 	AUTO_FREE char *path = xasprintf("%s/" CKPT_DIR "/" MARK, r->dir);
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	char mark;
 
-	return fd >= 0 && read(fd, &mark, 1) == 1 && mark == LIVE_WHOLE;
+	return fd >= 0 && read(fd, &mark, 1) == 1 && mark != LIVE_HALF;
 }
 
 int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e)
