@@ -79,6 +79,7 @@ struct ck_layer {
 	const char *const *hidden, *const *never; /* absolute; NULL-ended or NULL */
 	bool lax;    /* owners that cannot be given are left */
 	bool merged; /* @up is a mounted overlay: its marks are its own business */
+	bool shared; /* others write to @up, too: what they have just made is not removed */
 	/* Content without an object is read below these directories, or -1: of the state after
 	 * and, in ck_pair(), of the one before. Without @objects nothing has one. */
 	int live, past;

@@ -331,6 +331,21 @@ static int open_to_change(const struct ck_layer *l, const char *rel, const char 
 	return dir;
 }
 
+/* What was seen, and nothing else. -ENOTEMPTY, -ESTALE: somebody was faster. */
+static int remove_seen(const struct ck_entry *en, int dir, const char *base)
+{
+	bool is_dir = S_ISDIR(en->id.mode);
+	struct ident id;
+	int r = ident_at(dir, base, &id);
+
+	if (r < 0 || !id.mode)
+		return r;
+	if (id.ino != en->id.ino || id.mode != en->id.mode ||
+	    (!is_dir && (id.mtime != en->id.mtime || id.size != en->id.size)))
+		return -ESTALE;
+	return unlinkat(dir, base, is_dir ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
+}
+
 static int sync_remove(struct sync *s, const struct ck_entry *en)
 {
 	const struct ck_layer *l = &s->layers->v[en->layer];
@@ -341,7 +356,7 @@ static int sync_remove(struct sync *s, const struct ck_entry *en)
 	dir = open_to_change(l, en->rel, &base);
 	r = dir < 0 ? dir : FAULT_POINT("ckpt.remove");
 	if (r == 0)
-		r = rmtree_at(dir, base, NULL);
+		r = l->shared ? remove_seen(en, dir, base) : rmtree_at(dir, base, NULL);
 	if (r < 0 && r != -ENOENT)
 		return ck_fail(l, en->rel, r, "remove", s->e);
 	touch_parent(s, en);

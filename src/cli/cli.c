@@ -34,7 +34,7 @@ static const struct front {
 	{ &verb_list, print_list, NULL },
 	{ &verb_diff, print_diff, NULL },
 	{ &verb_commit, print_commit, explain_commit },
-	{ &verb_rollback, print_rollback, NULL },
+	{ &verb_rollback, print_rollback, explain_rollback },
 	{ &verb_undo, print_undo, explain_undo },
 	{ &verb_redo, print_redo, explain_redo },
 	{ &verb_log, print_log, NULL },

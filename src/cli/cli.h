@@ -52,7 +52,7 @@ int print_timeline(struct cli *c, const struct log_res *res);
  */
 typedef int cli_explain(struct cli *c, const void *req, const void *res,
 			const struct err *e);
-cli_explain explain_commit, explain_undo, explain_redo;
+cli_explain explain_commit, explain_rollback, explain_undo, explain_redo;
 
 struct commit_req;
 struct commit_result;

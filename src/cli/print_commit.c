@@ -7,6 +7,7 @@
 #include "cli/show.h"
 #include "cli/term.h"
 #include "ops/commit.h"
+#include "ops/rollback.h"
 #include "ops/undo.h"
 #include "ops/verbs.h"
 
@@ -246,10 +247,11 @@ static bool is_stuck(const struct path_notes *n)
 	return false;
 }
 
+/* Conflicts, and what decides them. */
 static int explain_replay(struct cli *c, const char *verb, const struct undo_req *rq,
-			  const struct undo_res *res, const struct err *e)
+			  const struct txn_record *rec, const struct path_notes *n,
+			  const struct err *e)
 {
-	const struct path_notes *n = &res->done.conflicts;
 	AUTO_BUF struct buf b = BUF_INIT, given = BUF_INIT;
 	char **ours, **theirs;
 
@@ -258,17 +260,16 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_req
 		return -1;
 	/* A single one may be all that the message says. */
 	if (n->n > 1 || strcmp(n->v[0].what, e->msg) != 0)
-		show_notes(&b, c, res->rec.workspace, n);
+		show_notes(&b, c, rec->workspace, n);
 	ours = without(c, rq->ours, n);
 	theirs = without(c, rq->theirs, n);
-	decided(&given, c, &res->rec, rq->txn, rq->paths, ours, theirs);
+	decided(&given, c, rec, rq->txn, rq->paths, ours, theirs);
 	strv_free(ours);
 	strv_free(theirs);
 	if (!is_stuck(n))
-		command(&b, c, "go on all the same:", verb, res->rec.id, buf_str(&given),
+		command(&b, c, "go on all the same:", verb, rec->id, buf_str(&given),
 			"--ours", n);
-	command(&b, c, "the host wins:", verb, res->rec.id, buf_str(&given), "--theirs",
-		n);
+	command(&b, c, "the host wins:", verb, rec->id, buf_str(&given), "--theirs", n);
 	explain_path(&b, n);
 	write_error(&b);
 	return -1;
@@ -276,12 +277,28 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_req
 
 int explain_undo(struct cli *c, const void *req, const void *result, const struct err *e)
 {
-	return explain_replay(c, "undo", req, result, e);
+	const struct undo_res *res = result;
+
+	return explain_replay(c, "undo", req, &res->rec, &res->done.conflicts, e);
 }
 
 int explain_redo(struct cli *c, const void *req, const void *result, const struct err *e)
 {
-	return explain_replay(c, "redo", req, result, e);
+	const struct undo_res *res = result;
+
+	return explain_replay(c, "redo", req, &res->rec, &res->done.conflicts, e);
+}
+
+int explain_rollback(struct cli *c, const void *req, const void *result,
+		     const struct err *e)
+{
+	const struct rollback_req *rq = req;
+	const struct rollback_res *res = result;
+	const struct undo_req as = { .txn = rq->txn,
+				     .ours = rq->ours,
+				     .theirs = rq->theirs };
+
+	return explain_replay(c, "rollback", &as, &res->rec, &res->conflicts, e);
 }
 
 /* The host is as it was left: nothing would be refused. */

@@ -350,7 +350,13 @@ int print_rollback(struct cli *c, const void *req, const void *result, struct er
 		show_totals(&b, &res->totals);
 		buf_addc(&b, '\n');
 	} else {
-		buf_addf(&b, "rolled back; %s stet %s t%lld\n",
+		buf_adds(&b, "rolled back; ");
+		if (res->kept)
+			buf_addf(&b, "left as %s %s: %llu changed since it ended; ",
+				 res->kept == 1 ? "it" : "they",
+				 res->kept == 1 ? "is" : "are",
+				 (unsigned long long)res->kept);
+		buf_addf(&b, "%s stet %s t%lld\n",
 			 txn_in_place(&res->rec) ? "look at what it was:"
 						 : "take it back:",
 			 txn_in_place(&res->rec) ? "diff" : "undo",

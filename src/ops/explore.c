@@ -11,6 +11,7 @@
 #include "ops/judge.h"
 #include "ops/policy_files.h"
 #include "ops/sandbox.h"
+#include "txn/inplace.h"
 
 #define AT(field) offsetof(struct explore_req, field)
 
@@ -113,15 +114,18 @@ static int visit(struct op_ctx *ctx, struct home *h, struct txn *t, struct view 
 	AUTO_FREE char *reason = t->rec.reason ? xstrdup(t->rec.reason) : NULL;
 	int status = t->rec.exit_status;
 	struct err second;
-	int r;
+	int r, resumed;
 
 	/* Whatever is still done for it is done again afterwards. */
 	housekeep_stop(h, t->rec.id);
-	if (txn_resume(h, v, t, e) < 0) {
+	resumed = txn_resume(h, v, t, e) < 0 ? -1 : inplace_resume(t, e);
+	if (resumed < 0) {
 		housekeep_again(h, t);
 		return -1;
 	}
 	r = execute(ctx, t, v, rq, run, e);
+	if (resumed)
+		inplace_end(t);
 	/* How the command itself ended stays on record, not how the visit did. */
 	if (txn_end(h, t, status, reason ? reason : "error", &second) < 0 && r == 0) {
 		*e = second;

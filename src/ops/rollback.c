@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "ops/housekeep.h"
 #include "ops/json.h"
+#include "ops/paths.h"
 #include "ops/point.h"
 #include "txn/inplace.h"
 
@@ -17,6 +18,12 @@ static const struct verb_opt opts[] = {
 	{ "to", 0, OPT_STRING, "N", "go back to checkpoint N instead", AT(to) },
 	{ "kill", 0, OPT_FLAG, NULL,
 	  "with --to: end what runs first, but the command itself", AT(kill) },
+	{ "ours", 0, OPT_LIST, "PATH",
+	  "in place, conflicts there: go back all the same; repeatable", AT(ours), NULL,
+	  ARG_PATH },
+	{ "theirs", 0, OPT_LIST, "PATH",
+	  "in place, conflicts there: leave what is there; repeatable", AT(theirs), NULL,
+	  ARG_PATH },
 	{ NULL },
 };
 
@@ -68,10 +75,35 @@ static int go_to(struct home *h, struct txn *t, const struct rollback_req *rq,
 	return r;
 }
 
-static int give_up(struct home *h, struct txn *t, struct err *e)
+static int give_up(struct op_ctx *ctx, struct home *h, struct txn *t,
+		   const struct rollback_req *rq, struct rollback_res *res, struct err *e)
 {
-	housekeep_stop(h, t->rec.id);
-	return txn_give_up(h, t, e);
+	struct op_paths ours = { 0 }, theirs = { 0 };
+	struct give_up g = { .dry_run = rq->dry_run };
+	int r = op_paths_make(ctx, rq->ours, &ours, e);
+
+	if (r == 0)
+		r = op_paths_make(ctx, rq->theirs, &theirs, e);
+	g.ours = (const char *const *)ours.v;
+	g.theirs = (const char *const *)theirs.v;
+	if (r == 0 && !rq->dry_run)
+		housekeep_stop(h, t->rec.id);
+	if (r == 0)
+		r = txn_give_up(h, t, &g, e);
+	res->conflicts = g.conflicts;
+	res->kept = g.kept;
+	op_paths_free(&ours);
+	op_paths_free(&theirs);
+	return r;
+}
+
+static int check_options(const struct rollback_req *rq, const struct txn_record *rec,
+			 struct err *e)
+{
+	if ((!rq->ours && !rq->theirs) || (txn_in_place(rec) && !rq->to))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "--ours and --theirs are for a transaction that worked in place");
 }
 
 int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e)
@@ -92,11 +124,15 @@ int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e
 	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
 		return -1;
 	res->dry_run = rq->dry_run;
-	if (rq->to)
+	r = check_options(rq, &t.rec, e);
+	if (r == 0 && rq->to)
 		r = go_to(h, &t, rq, res, e);
-	else
-		r = rq->dry_run ? preview(&t.rec, &res->totals, e) : give_up(h, &t, e);
-	if (r == 0) {
+	else if (r == 0 && rq->dry_run)
+		r = preview(&t.rec, &res->totals, e);
+	if (r == 0 && !rq->to)
+		r = give_up(ctx, h, &t, rq, res, e);
+	/* Who explains a conflict must know of which transaction. */
+	if (r == 0 || res->conflicts.n) {
 		res->rec = t.rec;
 		memset(&t.rec, 0, sizeof(t.rec));
 	}
@@ -113,6 +149,8 @@ static json_t *rollback_json(const void *result)
 	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
 	if (res->dry_run || res->to >= 0)
 		json_object_set_new(o, "totals", json_totals(&res->totals));
+	if (txn_in_place(&res->rec))
+		json_object_set_new(o, "kept", json_integer((json_int_t)res->kept));
 	if (res->to >= 0) {
 		json_object_set_new(o, "to", json_integer(res->to));
 		json_object_set_new(o, "paused_us", json_integer(res->paused_us));
@@ -126,9 +164,18 @@ static json_t *rollback_json(const void *result)
 	return o;
 }
 
-static void rollback_free(void *res)
+static void explain(const void *res, json_t *error)
 {
-	txn_record_free(&((struct rollback_res *)res)->rec);
+	json_set_notes(error, "conflicts",
+		       &((const struct rollback_res *)res)->conflicts);
+}
+
+static void rollback_free(void *result)
+{
+	struct rollback_res *res = result;
+
+	path_notes_free(&res->conflicts);
+	txn_record_free(&res->rec);
 }
 
 const struct verb verb_rollback = {
@@ -147,6 +194,14 @@ const struct verb verb_rollback = {
 		"in their open files and directories, too. With --kill all but the command "
 		"itself are ended first: servers and jobs that could not live with it.\n"
 		"\n"
+		"One that worked in place (stet run --backend btrfs) did touch the host's files: "
+		"what it changed there is put back. What others made or changed since it ended "
+		"stays. Paths that both have changed are listed, nothing is done, and the exit "
+		"status is 3. Decide with --ours (back to what was before the run; what is there "
+		"now can be seen in the snapshot, until stet prune) or --theirs (what is there "
+		"stays). If nobody saw the end of the run, that counts for all it may have "
+		"changed.\n"
+		"\n"
 		"TX is the number or name of a transaction; without it, the newest one of the "
 		"current directory.\n"
 		"\n"
@@ -159,5 +214,6 @@ const struct verb verb_rollback = {
 	.result_size = sizeof(struct rollback_res),
 	.run = op_rollback,
 	.json = rollback_json,
+	.explain = explain,
 	.free = rollback_free,
 };

@@ -5,6 +5,7 @@
 #include "change/change.h"
 #include "ops/verb.h"
 #include "txn/checkpoint.h"
+#include "txn/commit.h"
 
 struct rollback_req {
 	struct verb_common common;
@@ -12,6 +13,7 @@ struct rollback_req {
 	bool dry_run;
 	const char *to;
 	bool kill;
+	char **ours, **theirs;
 };
 
 struct rollback_res {
@@ -21,6 +23,9 @@ struct rollback_res {
 	int64_t to;		     /* -1: the whole transaction was thrown away */
 	struct checks_gone gone;
 	int64_t paused_us; /* of --to, if the transaction runs */
+	/* Of one that worked in place (txn/inplace.h): */
+	struct path_notes conflicts;
+	uint64_t kept;
 };
 
 int op_rollback(struct op_ctx *ctx, const void *req, void *res, struct err *e);

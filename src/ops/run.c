@@ -192,6 +192,16 @@ static bool wrote_through(const struct txn_record *r)
 	return false;
 }
 
+/* Nobody has had the time to change what it changed; if all the same: it stays pending. */
+static int give_up(struct home *h, struct txn *t, struct err *e)
+{
+	struct give_up g = { 0 };
+	int r = txn_give_up(h, t, &g, e);
+
+	path_notes_free(&g.conflicts);
+	return r;
+}
+
 /* Records the end, and does with the transaction what was decided or its emptiness asks. */
 static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 		  const struct run_decision *d, struct run_res *res, struct err *e)
@@ -218,7 +228,7 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 	if (action != RUN_ACTION_ROLLBACK)
 		return 0;
 	res->fate = RUN_ROLLED_BACK;
-	return txn_give_up(h, t, e);
+	return give_up(h, t, e);
 }
 
 void run_res_free(struct run_res *r)
@@ -245,6 +255,7 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	struct err second;
 	int r;
 
+	inplace_end(t);
 	/* A rollback that the command's end has cut in two is taken back first. */
 	r = checks_settle(h, t, e);
 	if (r == 0)
@@ -254,7 +265,7 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	else if (txn_end(h, t, res->run.status, run_reason_name(res->run.reason),
 			 &second) == 0 &&
 		 d->all_or_nothing)
-		txn_give_up(h, t, &second);
+		give_up(h, t, &second);
 	if (r == 0)
 		housekeep(h, res->fate == RUN_PENDING ? t : NULL,
 			  change_total(&res->totals));
@@ -445,8 +456,9 @@ const struct verb verb_run = {
 		"\n"
 		"With --backend btrfs the workspace is not captured: COMMAND works on the real "
 		"tree, of which a snapshot is made first. It must be a btrfs subvolume of your "
-		"own. stet status and diff compare with the snapshot, stet rollback makes the "
-		"tree what it was; a commit only lets the snapshot go. What lies elsewhere is "
+		"own. stet status and diff compare with the snapshot, stet rollback makes what "
+		"the run changed what it was, and leaves what others did since it ended; a commit "
+		"only lets the snapshot go. What lies elsewhere is "
 		"captured as always. There are no checkpoints, and a rollback cannot be undone.\n"
 		"\n"
 		"A transaction in which nothing was changed is dropped, unless --on-success or "

@@ -14,12 +14,9 @@
 #include "base/fault.h"
 #include "sys/btrfs.h"
 #include "sys/mountinfo.h"
-#include "txn/operate.h"
+#include "sys/rmtree.h"
+#include "txn/inplace_parts.h"
 #include "txn/parts.h"
-
-/* In the directory of the layer that would have held the changes. */
-#define BEFORE "snap"
-#define AFTER "after"
 
 const char *txn_in_place(const struct txn_record *r)
 {
@@ -47,8 +44,7 @@ int inplace_check(const char *dir, struct err *e)
 			"make it one (btrfs subvolume create), or leave --backend out");
 }
 
-/* The directory of the overlay layer that lies over it: its store is on the same filesystem. */
-static int open_place(const struct txn_record *r, struct err *e)
+int inplace_open(const struct txn_record *r, struct err *e)
 {
 	const struct layer_record *best = NULL;
 	const char *dir = txn_in_place(r);
@@ -78,11 +74,11 @@ static void await_tick(void)
 	} while (a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec);
 }
 
-static int snapshot(const struct txn_record *r, const char *name, struct err *e)
+int inplace_snapshot(const struct txn_record *r, const char *name, struct err *e)
 {
 	const char *dir = txn_in_place(r);
 	AUTO_CLOSE int from = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_CLOSE int place = open_place(r, e);
+	AUTO_CLOSE int place = inplace_open(r, e);
 	int x;
 
 	if (place < 0)
@@ -110,25 +106,41 @@ static int snapshot(const struct txn_record *r, const char *name, struct err *e)
 int inplace_begin(const struct txn *t, struct err *e)
 {
 	if (inplace_check(txn_in_place(&t->rec), e) < 0 ||
-	    snapshot(&t->rec, BEFORE, e) < 0)
+	    inplace_snapshot(&t->rec, BEFORE, e) < 0)
 		return -1;
 	await_tick();
 	return 0;
 }
 
+static bool has_snapshot(int place, const char *name)
+{
+	struct stat st;
+
+	return fstatat(place, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void inplace_end(const struct txn *t)
+{
+	AUTO_CLOSE int place = -1;
+	struct err ignored;
+
+	if (!txn_in_place(&t->rec))
+		return;
+	place = inplace_open(&t->rec, &ignored);
+	if (place < 0 || has_snapshot(place, END))
+		return;
+	/* What anybody does from here on bears another time than what the command did last. */
+	await_tick();
+	inplace_snapshot(&t->rec, END, &ignored);
+}
+
 /* --- what differs --- */
 
-/* Two whole trees as states of one layer. */
-struct trees {
-	struct ck_layer layer;
-	struct ck_layers layers;
-	struct ck_state before, now;
-};
-
-static void trees_close(struct trees *t)
+void trees_close(struct trees *t)
 {
 	ck_state_free(&t->before);
 	ck_state_free(&t->now);
+	ck_state_free(&t->edges);
 	cleanup_close(&t->layer.past);
 	cleanup_close(&t->layer.live);
 }
@@ -161,23 +173,23 @@ static void find_edges(const struct ck_state *s, struct ck_state *edges)
 			ck_state_add(edges, ck_ref(s->v[i]));
 }
 
-static int scan(struct trees *t, int fd, struct ck_state *out, struct err *e)
+int trees_scan(const struct trees *t, int fd, struct ck_state *out, struct err *e)
 {
 	struct ck_layer l = t->layer;
 	struct ck_layers one = { &l, 1 };
 	struct ck_scan s = { .layers = &one, .whole = true };
 
 	l.up = fd;
-	return ck_scan(&s, out, e);
+	if (ck_scan(&s, out, e) < 0)
+		return -1;
+	leave_out(out, &t->edges);
+	return 0;
 }
 
-/* @now: a snapshot that is compared instead of the tree; or -1. Close it in any case. */
-static int trees_open(const struct txn_record *r, int now, struct trees *t, struct err *e)
+int trees_open(const struct txn_record *r, int now, struct trees *t, struct err *e)
 {
 	const char *dir = txn_in_place(r);
-	AUTO_CLOSE int place = open_place(r, e), other = now;
-	struct ck_state edges = { 0 };
-	int x = -1;
+	AUTO_CLOSE int place = inplace_open(r, e), other = now;
 
 	*t = (struct trees){ .layer = { .up = -1,
 					.host = -1,
@@ -198,31 +210,40 @@ static int trees_open(const struct txn_record *r, int now, struct trees *t, stru
 	if (t->layer.live < 0)
 		return err_sys(e, errno, "%s", dir);
 	t->layer.host = t->layer.up = t->layer.live;
-	if (scan(t, t->layer.past, &t->before, e) == 0 &&
-	    scan(t, t->layer.live, &t->now, e) == 0) {
-		find_edges(&t->before, &edges);
-		find_edges(&t->now, &edges);
-		leave_out(&t->before, &edges);
-		leave_out(&t->now, &edges);
-		ck_state_free(&edges);
-		x = 0;
-	}
-	return x;
+	if (trees_scan(t, t->layer.past, &t->before, e) < 0 ||
+	    trees_scan(t, t->layer.live, &t->now, e) < 0)
+		return -1;
+	find_edges(&t->before, &t->edges);
+	find_edges(&t->now, &t->edges);
+	leave_out(&t->before, &t->edges);
+	leave_out(&t->now, &t->edges);
+	return 0;
+}
+
+int trees_past(const struct txn_record *r, const char *name)
+{
+	struct err ignored;
+	AUTO_CLOSE int place = inplace_open(r, &ignored);
+
+	return place < 0 ? -1
+			 : openat(place, name,
+				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static int make_pair(const struct txn_record *r, struct txn_sides *s, struct err *e)
 {
-	AUTO_CLOSE int place = open_place(r, e), before = -1, after = -1, old = -1;
+	AUTO_CLOSE int place = inplace_open(r, e), before = -1, after = -1, old = -1;
 	struct checks_pair *p = &s->pair;
 	struct trees t;
 	int x;
 
 	if (place < 0)
 		return -1;
-	/* Once it is rolled back, the tree is not its any more. */
-	if (r->state == TXN_ROLLED_BACK)
-		old = openat(place, AFTER,
-			     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/* Once it has ended, the tree is not its alone any more. */
+	if (r->state != TXN_ACTIVE)
+		old = trees_past(r, END);
+	if (old < 0 && r->state == TXN_ROLLED_BACK)
+		old = trees_past(r, AFTER);
 	*p = (struct checks_pair){ .dirs = xcalloc(2, sizeof(char *)),
 				   .names = xcalloc(3, sizeof(char *)) };
 	if (checks_pair_dir(place, p, &before, &after, e) < 0)
@@ -259,47 +280,6 @@ void txn_sides_close(struct txn_sides *s)
 	*s = (struct txn_sides){ 0 };
 }
 
-/* --- back --- */
-
-static int restore(const struct txn_record *r, struct err *e)
-{
-	struct trees t;
-	int x = trees_open(r, -1, &t, e);
-
-	if (x == 0) {
-		/* Contents come from the snapshot. */
-		struct ck_layer l = t.layer;
-		struct ck_layers one = { &l, 1 };
-
-		l.up = t.layer.live;
-		l.live = t.layer.past;
-		x = ck_sync(&one, &t.now, &t.before, e);
-	}
-	trees_close(&t);
-	return x;
-}
-
-int txn_give_up(struct home *h, struct txn *t, struct err *e)
-{
-	AUTO_CLOSE int place = -1;
-	struct stat st;
-
-	if (!txn_in_place(&t->rec))
-		return txn_rollback(h, t, e);
-	if (txn_pending(h, t, e) < 0)
-		return -1;
-	place = open_place(&t->rec, e);
-	if (place < 0)
-		return -1;
-	/* Not again if this was begun before: it would be of a tree that is half done. */
-	if (fstatat(place, AFTER, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-	    snapshot(&t->rec, AFTER, e) < 0)
-		return -1;
-	if (restore(&t->rec, e) < 0)
-		return err_wrap(e, "%s is not what it was yet", txn_in_place(&t->rec));
-	return txn_rollback(h, t, e);
-}
-
 int inplace_keep(struct home *h, struct txn *t, struct err *e)
 {
 	AUTO_FREE char *reason = NULL;
@@ -308,4 +288,36 @@ int inplace_keep(struct home *h, struct txn *t, struct err *e)
 		return 0;
 	reason = xstrdup(t->rec.reason ? t->rec.reason : "exit");
 	return txn_discard(h, t, t->rec.exit_status, reason, e) < 0 ? -1 : 1;
+}
+
+/* Is the tree what it was at the end? */
+static bool is_as_left(const struct txn_record *r)
+{
+	struct ck_state end = { 0 };
+	AUTO_CLOSE int fd = trees_past(r, END);
+	struct err ignored;
+	bool same = false;
+	struct trees t;
+
+	if (fd >= 0 && trees_open(r, -1, &t, &ignored) == 0 &&
+	    trees_scan(&t, fd, &end, &ignored) == 0)
+		same = !checks_differ(&end, &t.now);
+	ck_state_free(&end);
+	if (fd >= 0)
+		trees_close(&t);
+	return same;
+}
+
+int inplace_resume(const struct txn *t, struct err *e)
+{
+	AUTO_CLOSE int place = -1;
+	int r;
+
+	if (!txn_in_place(&t->rec) || !is_as_left(&t->rec))
+		return 0;
+	place = inplace_open(&t->rec, e);
+	if (place < 0)
+		return -1;
+	r = rmtree_at(place, END, NULL);
+	return r < 0 ? err_sys(e, r, "cannot go on in %s", txn_in_place(&t->rec)) : 1;
 }

@@ -3,11 +3,12 @@
 #define STET_TXN_INPLACE_H
 
 #include "txn/checkpoint.h"
+#include "txn/commit.h"
 
 /*
  * Transactions that work on the real tree: a btrfs subvolume, of which a snapshot was made at
- * the beginning. What they changed is what differs between the two; rolling back makes the
- * tree what the snapshot is. Everything else that they write is captured as always.
+ * the beginning, and one at the end. What they changed is what differs between the two; rolling
+ * back makes that what it was. Everything else that they write is captured as always.
  */
 
 /* The directory, or NULL if it is not such a one. */
@@ -39,10 +40,30 @@ int txn_sides_open(const struct txn_record *r, struct txn_sides *s, struct err *
 void txn_sides_close(struct txn_sides *s);
 
 /*
- * txn_rollback(), and the tree becomes what it was. May be repeated if it was interrupted: the
- * transaction is pending until it is done. What was there before is kept as a snapshot.
+ * The command has ended: the state that it leaves is kept, so that what others do to the tree
+ * later is known as theirs. If that fails, nobody knows whose a change is.
  */
-int txn_give_up(struct home *h, struct txn *t, struct err *e);
+void inplace_end(const struct txn *t);
+/*
+ * A visit begins. 1: what it does is the transaction's, inplace_end() is to follow; 0: there is
+ * others' work since the end, from which it could not be told: it counts as theirs.
+ */
+int inplace_resume(const struct txn *t, struct err *e);
+
+/*
+ * txn_rollback(), and what it changed in the tree becomes what it was; what only others changed
+ * since its end is left as it is. What both did is a conflict: ERR_CONFLICT, with the paths, and
+ * nothing was done. May be repeated if it was interrupted: the transaction is pending until it is
+ * done. What was there before is kept as a snapshot.
+ */
+struct give_up {
+	/* As in struct commit_wish: conflicts there are rolled back, or left as they are. */
+	const char *const *ours, *const *theirs;
+	bool dry_run;		     /* only say whether there are any */
+	struct path_notes conflicts; /* out; to be freed */
+	uint64_t kept;		     /* out: what others made or changed, and was left */
+};
+int txn_give_up(struct home *h, struct txn *t, struct give_up *g, struct err *e);
 
 /*
  * After a commit that left it pending, for there was nothing to do: the tree stays what it is,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """--backend btrfs: the command works on the real tree, which has a snapshot."""
+import json
 import os
 import pathlib
 import subprocess
@@ -34,6 +35,11 @@ def look(sub):
             for n, d in digest(sub).items()}
 
 
+def but(seen, *names):
+    """Without these (and what is in them), and the top, whose time is of who was there last."""
+    return {n: d for n, d in seen.items() if n and n.split(b"/")[0] not in names and n not in names}
+
+
 def run(stet, sub, script, *opts):
     return stet("run", "-q", "--backend", "btrfs", *opts, "--", "sh", "-c", script, cwd=sub)
 
@@ -54,8 +60,110 @@ def test_back_to_the_snapshot(stet, sub):
     assert "worked in place" in stet("undo", cwd=sub).ok(4).err
     stet("prune", cwd=sub).ok()
     assert not differences(before, look(sub))
-    store = [d for d, dirs, _ in os.walk(sub.parent) if {"snap", "after"} & set(dirs)]
+    store = [d for d, dirs, _ in os.walk(sub.parent) if {"snap", "end", "after"} & set(dirs)]
     assert not store
+
+
+OTHERS = """
+echo mine > mine; mkdir own; echo 1 > own/1; echo mine > new/mine; echo more >> l2; rm m2
+touch a; chmod 700 d
+"""
+
+
+def test_what_others_did_since_stays(stet, sub):
+    """New files, edits, deletions and modes; in what the command has made, too."""
+    for name in ("l2", "m2"):
+        (sub / name).write_text("1\n")
+    before = look(sub)
+    run(stet, sub, WORK, "--no-policy").ok()
+    after = look(sub)
+    subprocess.run(["sh", "-c", OTHERS], cwd=sub, check=True)
+    assert stet.changes(cwd=sub, below=sub) == expected_changes(before, after)
+    r = json.loads(stet("rollback", "--json", cwd=sub).ok().out)
+    # d; what was changed; and new/, own/ with what is in them
+    assert r["kept"] == 6, r
+    others = (b"mine", b"own", b"new", b"l2", b"m2")
+    now = look(sub)
+    assert now.pop(b"d")["mode"] != before.pop(b"d")["mode"]
+    assert not differences(but(before, *others), but(now, *others))
+    assert sorted(os.listdir(sub / "new")) == ["mine"] and (sub / "own/1").exists()
+    assert (sub / "mine").exists() and (sub / "l2").read_text() == "1\nmore\n"
+    assert not (sub / "m2").exists() and os.stat(sub / "d").st_mode & 0o777 == 0o700
+
+
+def test_what_both_changed_is_asked_for(stet, sub):
+    """Path by path; until it is decided nothing is done."""
+    run(stet, sub, "echo 1 > a; echo 1 > b; rm d/c; rm -r d/e; echo 1 > d/e; echo 1 > n; echo 1 > m").ok()
+    os.unlink(sub / "a")
+    (sub / "b").write_text("mine\n")
+    (sub / "d/c").write_text("mine, too\n")
+    os.unlink(sub / "n")
+    (sub / "m").write_text("m\n")  # what it was
+    before = look(sub)
+    for words in (["--dry-run"], [], ["--ours", "b"], ["--theirs", "a", "--ours", "a"]):
+        r = stet("rollback", *words, cwd=sub).ok(1 if len(words) == 4 else 3)
+        assert not differences(before, look(sub))
+    error = json.loads(stet("rollback", "--json", cwd=sub).ok(3).out)["error"]
+    assert [os.path.relpath(c["path"], sub) for c in error["conflicts"]] == ["a", "b", "d/c"]
+    r = stet("rollback", "--ours", "b", cwd=sub).ok(3)
+    assert "stet rollback t1 --ours b --theirs a --theirs d/c" in r.err, r.err
+    stet("rollback", "--ours", "b", "--theirs", "a", "--theirs", "d/c", cwd=sub).ok()
+    assert (sub / "b").read_text() == "b\n" and (sub / "d/c").read_text() == "mine, too\n"
+    assert not (sub / "a").exists() and not (sub / "n").exists() and (sub / "d/e/f").read_text() == "f\n"
+
+
+def test_kinds_that_others_changed(stet, sub):
+    """A file of theirs where a file is to be again, and what is to come back below one of theirs."""
+    run(stet, sub, "rm a; mkdir a; rm d/c").ok()
+    (sub / "a/mine").write_text("1")
+    os.rename(sub / "d", sub / "moved")
+    (sub / "d").write_text("1")
+    r = stet("rollback", "--ours", "d/c", cwd=sub).ok(3)
+    assert "a/mine" in r.err and "d/c" in r.err and "--ours a" not in r.err, r.err
+    stet("rollback", "--theirs", "d/c", "--theirs", "a/mine", cwd=sub).ok()
+    assert (sub / "a/mine").exists() and (sub / "d").read_text() == "1" and (sub / "moved/e/f").exists()
+
+
+def test_whose_end_nobody_saw(stet, sub):
+    before = look(sub)
+    p = stet.popen("run", "-q", "--backend", "btrfs", "--", "sh", "-c", "echo 1 > a; echo 1 > n; echo; read x",
+                   cwd=sub, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p.stdout.readline()
+    p.kill()
+    p.wait()
+    (sub / "mine").write_text("1")
+    r = stet("rollback", cwd=sub).ok(3)
+    assert "nobody saw the end of t1" in r.err and "mine" in r.err, r.err
+    stet("rollback", "--theirs", "mine", "--ours", ".", cwd=sub).ok()
+    assert (sub / "mine").read_text() == "1"
+    assert not differences(but(before), but(look(sub), b"mine"))
+
+
+def test_a_visit_in_place(stet, sub):
+    """What it does is the transaction's, unless others have worked there since: then it is theirs."""
+    run(stet, sub, "echo 1 > one").ok()
+    stet("explore", "-q", "--", "sh", "-c", "echo 2 > two", cwd=sub).ok()
+    assert stet.changes(cwd=sub, below=sub) == {b"one": "A", b"two": "A"}
+    (sub / "mine").write_text("1")
+    stet("explore", "-q", "--", "sh", "-c", "echo 3 > three", cwd=sub).ok()
+    stet("rollback", cwd=sub).ok()
+    assert not (sub / "one").exists() and not (sub / "two").exists()
+    assert (sub / "mine").exists() and (sub / "three").exists()
+
+
+def test_a_rollback_that_was_interrupted(stet, sub):
+    """Gone, and not yet put back: that is no work of others. What they do meanwhile is."""
+    before = look(sub)
+    run(stet, sub, "echo 1 > a; echo 1 > b; echo 1 > n; echo 1 > n2").ok()
+    (store,) = [d for d, dirs, _ in os.walk(sub.parent)
+                if {"snap", "end"} <= set(dirs) and os.path.exists(f"{d}/end/n2")]
+    subprocess.run(["btrfs", "-q", "subvolume", "snapshot", sub, f"{store}/after"], check=True)
+    for name in ("a", "n"):
+        os.unlink(sub / name)
+    (sub / "mine").write_text("1")
+    stet("rollback", cwd=sub).ok()
+    assert (sub / "mine").read_text() == "1"
+    assert not differences(but(before), but(look(sub), b"mine"))
 
 
 def test_keeping_it(stet, sub):
@@ -99,10 +207,14 @@ def test_subvolumes_below_are_left_alone(stet, sub):
     inner = sub / "inner"
     subprocess.run(["btrfs", "-q", "subvolume", "create", inner], check=True)
     (inner / "precious").write_text("1")
-    run(stet, sub, "echo 1 > a; echo 2 > inner/written").ok()
+    run(stet, sub, "echo 1 > a; echo 2 > inner/written; mkdir made; echo 1 > made/1").ok()
+    late = sub / "made/late"
+    subprocess.run(["btrfs", "-q", "subvolume", "create", late], check=True)
+    (late / "precious").write_text("1")
     stet("rollback", cwd=sub).ok()
     assert (sub / "a").read_text() == "a\n"
     assert sorted(os.listdir(inner)) == ["precious", "written"], "no part of the snapshot"
+    assert os.listdir(sub / "made") == ["late"] and os.listdir(late) == ["precious"]
 
 
 def test_refused(stet, sub, filesystem, home):
