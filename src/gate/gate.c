@@ -151,9 +151,11 @@ static void post(struct gate *g, const void *data, size_t len, bool now)
 static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 		    enum exec_outcome outcome)
 {
-	struct wire_head h = {
-		.kind = kind, .outcome = outcome, .pid = p->pid, .ppid = p->parent
-	};
+	struct wire_head h = { .kind = kind,
+			       .outcome = outcome,
+			       .pid = p->pid,
+			       .ppid = p->parent,
+			       .flags = p->call ? EXE_CALL : 0 };
 	AUTO_BUF struct buf b = BUF_INIT;
 
 	h.seq = p->seq = ++g->seq;

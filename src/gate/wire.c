@@ -29,7 +29,7 @@ void wire_pack(struct buf *out, struct wire_head *h, const struct image *i,
 	};
 
 	h->verdict = v->kind;
-	h->flags = i->flags;
+	h->flags |= i->flags;
 	h->argc = i->argc;
 	h->args_len = (uint32_t)fitting(i);
 	h->present = 0;

@@ -36,7 +36,7 @@ struct wire_answer {
 	uint32_t yes;
 };
 
-/* Appends a packet for @i and @v. */
+/* Appends a packet for @i and @v; flags that @h has are added to. */
 void wire_pack(struct buf *out, struct wire_head *h, const struct image *i,
 	       const struct verdict *v);
 

@@ -26,6 +26,38 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/*
+ * How much a call says about what comes after it. Agents have a shell do what they are told to, and
+ * start other programs (git rev-parse, rg) to look around for themselves.
+ */
+enum rank { RANK_PROGRAM, RANK_TEXT, RANK_RULE };
+
+static bool is_text(const struct exec_facts *f)
+{
+	const char *slash = f->exe ? strrchr(f->exe, '/') : NULL;
+	const char *name = slash ? slash + 1 : f->exe;
+	size_t len;
+
+	if (!name || f->argc < 3 || !(policy_runs(policy_builtin(), name) & RUNS_TEXT))
+		return false;
+	/* -c, -lc; a hook that tells us of a call is not that call. */
+	len = strlen(f->argv[1]);
+	return f->argv[1][0] == '-' && f->argv[1][len - 1] == 'c' &&
+	       !strstr(f->argv[2], "stet checkpoint");
+}
+
+/* Not one of those that follow another too quickly; but what says more does count. */
+static bool is_due(struct judge *j, const struct exec_facts *f)
+{
+	const bool text = is_text(f), soon = now_ms() - j->call_at < CALL_MS;
+
+	if (soon && (j->call_text || !text))
+		return false;
+	j->call_at = now_ms();
+	j->call_text = text;
+	return true;
+}
+
 /* In PID 1 of the sandbox: nothing but memory is to be had. */
 static int judge(void *arg, const struct exec_facts *f, struct verdict *v)
 {
@@ -35,10 +67,8 @@ static int judge(void *arg, const struct exec_facts *f, struct verdict *v)
 	if (v->kind == VERDICT_CHECKPOINT && j->points == POINTS_NONE)
 		v->kind = VERDICT_ALLOW;
 	if (v->kind < VERDICT_CHECKPOINT && j->points == POINTS_CALLS &&
-	    f->flags & EXE_CALL && now_ms() - j->call_at >= CALL_MS) {
-		j->call_at = now_ms();
+	    f->flags & EXE_CALL && is_due(j, f))
 		*v = (struct verdict){ .kind = VERDICT_CHECKPOINT };
-	}
 	return 0;
 }
 
@@ -88,6 +118,43 @@ static bool has_credit(struct judge *j)
 	return j->credit > 0;
 }
 
+static void note_label(struct judge *j, int64_t seq, int rank, bool text)
+{
+	j->label_of = seq;
+	j->label_rank = rank;
+	j->label_text = text;
+}
+
+/*
+ * Nothing has changed since the last checkpoint: it is the state before this call as well, and
+ * named by what says more; of two that say as much, by the one that comes nearer to the change.
+ */
+static int label(struct judge *j, struct checks *c, const struct exec_facts *f,
+		 const struct ckpt_wish *w, int rank, struct err *e)
+{
+	const struct ckpt_records *all = checks_all(c);
+	const struct ckpt_record *last = all->n ? &all->v[all->n - 1] : NULL;
+	struct ckpt_wish name = *w;
+	bool text = is_text(f);
+
+	if (!last || last->named || rank == RANK_PROGRAM)
+		return 0;
+	if (last->seq != j->label_of) {
+		/* The agent has asked for it in its own words: this is what it meant. */
+		if (strcmp(last->cause, "agent") != 0 || last->command)
+			return 0;
+		name.cause = last->cause;
+	} else if (rank < j->label_rank) {
+		return 0;
+	} else if (!(f->flags & EXE_CALL) && j->label_text) {
+		/* A part of the call: that says what it is for. */
+		name.command = last->command;
+		text = true;
+	}
+	note_label(j, last->seq, rank, text);
+	return checks_label(c, &name, e);
+}
+
 /* In our own process; the one that is to run is stopped. What a rule wants is always made. */
 static int before_call(void *arg, const struct exec_facts *f, const struct verdict *v)
 {
@@ -99,6 +166,7 @@ static int before_call(void *arg, const struct exec_facts *f, const struct verdi
 				     .note = v->rule ? v->why : NULL };
 	const struct ckpt_record *made;
 	struct checks *c = NULL;
+	const int rank = v->rule ? RANK_RULE : is_text(f) ? RANK_TEXT : RANK_PROGRAM;
 	struct home *h;
 	struct err e;
 	int r;
@@ -110,6 +178,10 @@ static int before_call(void *arg, const struct exec_facts *f, const struct verdi
 		r = checks_open(h, &t, true, &c, &e);
 	if (r == 0)
 		r = checks_take(c, &w, &made, &e);
+	if (r == 0 && made)
+		note_label(j, made->seq, rank, is_text(f));
+	else if (r == 0)
+		label(j, c, f, &w, rank, &e);
 	checks_close(c);
 	j->credit -= now_ms() - j->at;
 	if (r < 0)

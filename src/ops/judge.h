@@ -23,7 +23,11 @@ struct judge {
 	size_t nseen;
 	uint64_t execs, more; /* more: not kept */
 	enum judge_points points;
-	int64_t call_at;    /* PID 1's: when a call was last kept, ms */
+	int64_t call_at;    /* PID 1's: when a call was last kept, ms, */
+	bool call_text;	    /* and was it shell text? */
+	int64_t label_of;   /* the checkpoint that we gave its name last, */
+	int label_rank;	    /* how much that says, */
+	bool label_text;    /* and is it shell text? */
 	int64_t credit, at; /* ms that checkpoints of calls may take; as of then */
 };
 

@@ -408,32 +408,64 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
 /* Of notes that are put together; the inside may say many. */
 enum { NOTES_MAX = 16384 };
 
+/* A note behind the one that is there, if any; NULL: it would be too long. */
+static char *add_note(const char *old, const char *more)
+{
+	if (!old || !more || strcmp(old, more) == 0)
+		return xstrdup(more ? more : old ? old : "");
+	if (strlen(old) + strlen(more) > NOTES_MAX)
+		return NULL;
+	return xasprintf("%s; %s", old, more);
+}
+
+/* Puts @r, whose texts are its own, in the place of the last one. */
+static int replace_last(struct checks *c, struct ckpt_record *r, struct err *e)
+{
+	struct ckpt_record *last = &c->all.v[c->all.n - 1];
+
+	if (journal_ckpt_replace(c->h->journal, c->t->rec.id, r, e) < 0) {
+		ckpt_record_free(r);
+		return -1;
+	}
+	ckpt_record_free(last);
+	*last = *r;
+	return 0;
+}
+
+int checks_label(struct checks *c, const struct ckpt_wish *w, struct err *e)
+{
+	const struct ckpt_record *last = &c->all.v[c->all.n - 1];
+	AUTO_FREE char *note = add_note(last->note, w->note);
+	struct ckpt_record r = *last;
+
+	if (!w->note && strcmp(last->cause, w->cause) == 0 && last->command &&
+	    w->command && strcmp(last->command, w->command) == 0)
+		return 0;
+	r.cause = xstrdup(w->cause);
+	r.command = maybe(w->command);
+	r.note = maybe(note ? note : last->note);
+	return replace_last(c, &r, e);
+}
+
 int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e)
 {
-	struct ckpt_record *last = c->all.n ? &c->all.v[c->all.n - 1] : NULL;
+	const struct ckpt_record *last = c->all.n ? &c->all.v[c->all.n - 1] : NULL;
+	AUTO_FREE char *note = NULL;
 	struct ckpt_record r;
 
 	if (!last || (last->named && !w->named) || (!w->note && last->named == w->named))
 		return 0;
-	if (w->note && last->note && strlen(last->note) + strlen(w->note) > NOTES_MAX)
+	note = add_note(last->note, w->note);
+	if (!note)
 		return err_set(e, ERR_USAGE,
 			       "checkpoint %lld has too long a note already",
 			       (long long)last->seq);
 	r = *last;
 	r.named = w->named;
-	if (w->note)
-		r.note = last->note && strcmp(last->note, w->note) != 0
-				 ? xasprintf("%s; %s", last->note, w->note)
-				 : xstrdup(w->note);
-	if (journal_ckpt_replace(c->h->journal, c->t->rec.id, &r, e) < 0) {
-		if (w->note)
-			free(r.note);
-		return -1;
-	}
-	if (w->note)
-		free(last->note);
-	*last = r;
-	return 1;
+	r.cause = xstrdup(last->cause);
+	r.command = maybe(last->command);
+	r.note = maybe(note);
+	return replace_last(c, &r, e) < 0 ? -1 : 1;
 }
 
 /* Says where recovery goes back to; of a sandbox that runs, only if it is left half way. */

@@ -50,6 +50,9 @@ int checks_take(struct checks *c, const struct ckpt_wish *w,
  */
 int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e);
 
+/* Gives the last one, which there is, the wish's cause and command, and its note as well. */
+int checks_label(struct checks *c, const struct ckpt_wish *w, struct err *e);
+
 struct checks_gone {
 	int64_t before, after; /* numbers; after is 0 if nothing had to be done */
 	struct change_totals totals;

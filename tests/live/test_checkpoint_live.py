@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -360,6 +361,43 @@ def test_every_call(stet, work):
     assert first["command"].startswith("sh -c echo 2 ") and first["changes"]["added"] == 1
     stet("run", "-q", "--checkpoint", "none", "--", "sh", "-c", "echo a > a; ls; rm -r .", cwd=work)
     assert stet("log", "t2", "--json", cwd=work).ok().out == ""
+
+
+CALLS = r"""
+import subprocess
+for words in {calls}:
+    if words[0] == "write":
+        open(words[1], "w").write(words[1])
+    else:
+        subprocess.run(words, check=True)
+"""
+
+
+@pytest.mark.parametrize("calls, want", [
+    # Who looks around first does not name what comes then.
+    ([["write", "f"], ["/bin/true"], ["bash", "-c", ": work"]], [("call", "bash -c : work", None)]),
+    ([["write", "f"], ["bash", "-lc", ": work"], ["/bin/true"]], [("call", "bash -lc : work", None)]),
+    ([["write", "f"], ["/bin/true"], ["/bin/sleep", ".06"], ["/bin/true", "2"]], [("call", "/bin/true", None)]),
+    # Nearest to the change, of two that changed nothing.
+    ([["write", "f"], ["/bin/true"], ["sh", "-c", "[ -e f ]"], ["sh", "-c", "sleep .06"], ["sh", "-c", "echo > g"]],
+     [("call", "sh -c echo > g", None)]),
+    # What a rule names, and why, is not covered up; a part of a call does not replace it.
+    ([["write", "f"], ["/bin/true"], ["rm", "-f", "none"]], [("risky", "rm -f none", True)]),
+    ([["write", "f"], ["sh", "-c", "X=rm; $X -f none; :"], ["sh", "-c", ":"]],
+     [("risky", "sh -c X=rm; $X -f none; :", True)]),
+    # A hook speaks before the call: its words, and the call's.
+    ([["write", "f"], ["sh", "-c", "../stet checkpoint -m 'call 7: tidy up'"], ["bash", "-c", ": work"]],
+     [("call", "bash -c : work", "call 7: tidy up")]),
+    ([["write", "f"], ["../stet", "checkpoint", "-m", "call 8"], ["bash", "-c", ": work"]],
+     [("call", "bash -c : work", "call 8")]),
+])
+def test_named_by_the_call(stet, work, calls, want):
+    """By what says most of what starts before the next change."""
+    shutil.copy(stet.path, work.parent / "stet")
+    stet("run", "-q", "--", PYTHON, "-c", CALLS.format(calls=calls), cwd=work).ok()
+    points = [json.loads(x) for x in stet("log", "--json", cwd=work).ok().out.splitlines()]
+    got = [(p["cause"], p["command"], bool(p["note"]) if p["cause"] == "risky" else p["note"]) for p in points]
+    assert got == want, points
 
 
 def test_every_call_of_a_script(stet, work):
