@@ -52,6 +52,7 @@ static int op_policy_check(struct op_ctx *ctx, const void *req, void *result,
 			.cwd = cwd,
 			.workspace = cwd,
 			.home = home,
+			.ahead = true,
 		};
 
 		policy_judge_exec(res->policy.p, &x, &res->verdict);
@@ -118,9 +119,9 @@ const struct verb verb_policy_check = {
 		"shell text, which is parsed; several are a command and its arguments. Prints "
 		"the verdict, the rule, why, and the place in the text.\n"
 		"\n"
-		"The verdict defer means that the text does not tell: it is decided when the "
-		"command is executed. The exit status is 0 for allow, defer and checkpoint, 2 "
-		"otherwise.\n"
+		"The verdict defer means that the text does not tell, as with scripts and "
+		"variables: it is decided when the command is executed. The exit status is 0 "
+		"for allow, defer and checkpoint, 2 otherwise.\n"
 		"\n"
 		"  stet policy check 'cd /; rm -rf *'\n"
 		"  stet policy check -- git push --force",

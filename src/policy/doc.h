@@ -153,6 +153,9 @@ struct doc_inner {
 	const char *
 		*after; /* sub-commands that run what stands behind them: poetry run */
 	uint32_t after_count;
+	const char *
+		*recipes; /* sub-commands ("*": any) whose doing stands in a file: make */
+	uint32_t recipes_count;
 	bool stdin_text; /* a shell: without operands it reads its text from its input */
 	bool stdin_code; /* the same, for a language that we cannot read */
 };
@@ -171,7 +174,8 @@ struct doc_tool {
 	uint32_t skip;	     /* operands before the first that is a path */
 	const char **values; /* options whose value is a path */
 	uint32_t values_count;
-	const char **sql; /* options whose value is SQL; "." operands, "<" its input */
+	/* options whose value is SQL, "@": a file of it; "." operands, "<" its input */
+	const char **sql;
 	uint32_t sql_count;
 	const char **target; /* of these, those that name a destination */
 	uint32_t target_count;

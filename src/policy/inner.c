@@ -30,7 +30,7 @@ static bool reads_program(const struct doc_inner *in, const struct line *l)
 	    has_option(l, in->code, in->code_count) ||
 	    has_option(l, in->modules, in->modules_count))
 		return false;
-	return !l->noperands || is_stdin(&l->operands[0].word) ||
+	return l->noperands <= in->skip || is_stdin(&l->operands[0].word) ||
 	       (in->stdin_text && match_option(l, "-s", NULL) == TRI_YES);
 }
 
@@ -77,12 +77,13 @@ static bool option_is(const struct line *l, const char *spec, const struct opt *
 	return match_option(&one, name, NULL) == TRI_YES;
 }
 
-static void judge_value(struct scene *s, const struct word *w, const char *text)
+static void judge_value(struct scene *s, const struct cmd *c, const struct word *w,
+			const char *text)
 {
 	if (w->flags & WORD_OPEN)
 		judge_defer(s);
 	else
-		judge_shell(s, text, strlen(text));
+		judge_shell(s, text, strlen(text), c);
 }
 
 /* A word as it must be written for a shell to see it so. */
@@ -136,7 +137,7 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 				continue;
 			text = behind_pattern(s, in->texts[k], o->value.s);
 			if (text)
-				judge_value(s, &o->value, text);
+				judge_value(s, c, &o->value, text);
 			taken |= !strchr(in->texts[k], '=');
 		}
 		for (k = 0; k < in->again_count; k++) {
@@ -144,7 +145,7 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 				continue;
 			text = behind_pattern(s, in->again[k], o->value.s);
 			if (text && text[0] != '!')
-				judge_value(s, &o->value,
+				judge_value(s, c, &o->value,
 					    arena_printf(s->arena, "%s %s", c->words[0].s,
 							 text));
 		}
@@ -153,7 +154,7 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 				continue;
 			text = joined(s, c, rest, true, o->value.s);
 			if (text)
-				judge_value(s, &o->value, text);
+				judge_value(s, c, &o->value, text);
 			else
 				judge_defer(s);
 			taken = true;
@@ -238,16 +239,21 @@ static bool is_assignment(const char *s)
 }
 
 /* What xargs adds: the words of its input, if that is known. */
-static void append_input(struct scene *s, const struct cmd *c, struct cmd *inner)
+static void append_input(struct scene *s, const struct cmd *c, const struct line *l,
+			 struct cmd *inner)
 {
-	const char *p = c->input;
+	const char *p = c->input, *token = "{}";
+	const struct opt *o = NULL;
 	size_t cap = inner->n, i;
 	struct word *words = arena_take(s->arena, (cap + 1) * sizeof(*words));
 	bool replaced = false;
 
+	/* xargs -I%: that word stands for the input. */
+	if (match_option(l, "-I", &o) == TRI_YES && o->has_value && o->value.s[0])
+		token = o->value.s;
 	memcpy(words, inner->words, inner->n * sizeof(*words));
 	for (i = 0; i < inner->n; i++) {
-		char *at = strstr(words[i].s, "{}");
+		const char *at = strstr(words[i].s, token);
 
 		if (!at)
 			continue;
@@ -270,11 +276,11 @@ static void append_input(struct scene *s, const struct cmd *c, struct cmd *inner
 	}
 }
 
-static void judge_text_operands(struct scene *s, const struct cmd *c, size_t at,
-				bool remote)
+/* Text for a shell, here or on another machine; NULL: not known. @c: whose input it has. */
+static void judge_text(struct scene *s, const struct cmd *c, const char *text,
+		       bool remote)
 {
 	const char *cwd = s->cwd, *workspace = s->workspace, *home = s->home;
-	const char *text = joined(s, c, at, false, "");
 
 	if (!text) {
 		judge_defer(s);
@@ -282,7 +288,7 @@ static void judge_text_operands(struct scene *s, const struct cmd *c, size_t at,
 	}
 	if (remote)
 		s->cwd = s->workspace = s->home = NULL;
-	judge_shell(s, text, strlen(text));
+	judge_shell(s, text, strlen(text), c);
 	s->cwd = cwd;
 	s->workspace = workspace;
 	s->home = home;
@@ -311,7 +317,7 @@ static void judge_operands(struct scene *s, const struct cmd *c, const struct li
 	if (k >= l->noperands)
 		return;
 	if (in->text) {
-		judge_text_operands(s, c, l->operands[k].at, in->remote);
+		judge_text(s, c, joined(s, c, l->operands[k].at, false, ""), in->remote);
 		return;
 	}
 	inner.words = c->words + l->operands[k].at;
@@ -323,12 +329,24 @@ static void judge_operands(struct scene *s, const struct cmd *c, const struct li
 	}
 	/* flock FILE -c TEXT */
 	if (inner.n > 1 && strcmp(inner.words[0].s, "-c") == 0) {
-		judge_value(s, &inner.words[1], inner.words[1].s);
+		judge_value(s, c, &inner.words[1], inner.words[1].s);
 		return;
 	}
 	if (in->append)
-		append_input(s, c, &inner);
+		append_input(s, c, l, &inner);
 	judge_command(s, &inner);
+}
+
+/* Does it do what a file says that is not shown? */
+static bool follows_recipe(const struct doc_inner *in, const struct line *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < in->recipes_count; i++)
+		if (strcmp(in->recipes[i], "*") == 0 ||
+		    (l->noperands && strcmp(in->recipes[i], l->operands[0].word.s) == 0))
+			return true;
+	return false;
 }
 
 void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
@@ -337,6 +355,8 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 
 	if (!in || has_option(l, in->never, in->never_count))
 		return;
+	if (follows_recipe(in, l))
+		judge_defer(s);
 	if (in->runs_count)
 		judge_runs(s, c, l);
 	if (judge_options(s, c, l))
@@ -345,10 +365,13 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 		judge_defer(s);
 	if (reads_program(in, l)) {
 		if (c->input && in->stdin_text)
-			judge_shell(s, c->input, strlen(c->input));
-		else if (c->input || c->input_open || c->from)
+			judge_text(s, NULL, c->input, in->remote);
+		else if (c->input || c->input_open || c->from || l->more)
 			judge_defer(s);
 	} else if (in->command || in->script || in->text) {
 		judge_operands(s, c, l);
+		/* What stands in the script is not in the text. */
+		if (in->script)
+			judge_defer(s);
 	}
 }

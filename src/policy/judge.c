@@ -67,6 +67,26 @@ static bool judge_as(struct scene *s, const struct cmd *c, const struct doc_tool
 	return matched;
 }
 
+/*
+ * A program outside the directories of the system may be anything, whatever it is called:
+ * what it is, and whose script, is seen at the exec.
+ */
+static bool is_own(struct scene *s, const char *program)
+{
+	static const char *const system[] = { "/bin/",	 "/sbin/", "/usr/", "/lib/",
+					      "/lib64/", "/opt/",  "/nix/", "/snap/" };
+	const char *path;
+	size_t i;
+
+	if (!strchr(program, '/'))
+		return false;
+	path = path_clean(s, s->cwd, program);
+	for (i = 0; path && i < ARRAY_SIZE(system); i++)
+		if (strncmp(path, system[i], strlen(system[i])) == 0)
+			return false;
+	return true;
+}
+
 static void judge_known(struct scene *s, const struct cmd *c)
 {
 	const struct doc_tool *tools[ARRAY_SIZE(c->names)];
@@ -109,6 +129,8 @@ void judge_command(struct scene *s, struct cmd *c)
 		name = base_name(c->words[0].s);
 		/* A login shell has a dash before its name. */
 		add_name(c, name + (name[0] == '-' && name[1]));
+		if (s->text && is_own(s, c->words[0].s))
+			judge_defer(s);
 		judge_known(s, c);
 	}
 	s->depth--;
@@ -125,6 +147,7 @@ void policy_judge_exec(const struct policy *p, const struct exec_facts *f,
 		.cwd = f->cwd,
 		.workspace = f->workspace,
 		.home = f->home,
+		.text = f->ahead,
 		.steps = STEPS_MAX,
 	};
 	struct cmd c = { .exe = f->flags };
@@ -162,7 +185,7 @@ int policy_judge_text(const struct policy *p, const char *text, size_t len,
 	if (len > POLICY_TEXT_MAX)
 		return err_set(e, ERR_USAGE, "the text is longer than %d bytes",
 			       POLICY_TEXT_MAX);
-	judge_shell(&s, text, len);
+	judge_shell(&s, text, len, NULL);
 	arena_free(&arena);
 	return 0;
 }

@@ -292,6 +292,13 @@ static enum tri match_sql(struct scene *s, const struct doc_match *m, const stru
 				best = tri_or(best, TRI_MAYBE);
 			continue;
 		}
+		/* What a file says is not known. */
+		if (where[0] == '@') {
+			for (k = 0; k < l->nopts; k++)
+				if (is_option(where + 1, l, &l->opts[k]))
+					best = tri_or(best, TRI_MAYBE);
+			continue;
+		}
 		for (k = 0; k < l->noperands && strcmp(where, ".") == 0; k++)
 			best = tri_or(best, sql_in(s, m, &l->operands[k].word));
 		for (k = 0; k < l->nopts; k++)

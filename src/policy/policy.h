@@ -58,6 +58,7 @@ struct exec_facts {
 	const char *cwd;       /* absolute; NULL if unknown */
 	const char *workspace; /* absolute; NULL if there is none */
 	const char *home;      /* absolute; NULL if unknown */
+	bool ahead;	       /* it is asked about a command that is not yet executed */
 };
 
 struct text_facts {
@@ -104,7 +105,8 @@ void policy_text_hash(const char *text, size_t len, char hex[65]);
 /*
  * Judges one program that is to run or has just been started. Wrappers (sudo, env,
  * timeout, find -exec, sh -c with its text …) are looked into; the strictest of what they
- * would run counts. Never VERDICT_DEFER. Strings of @f are read during the call only.
+ * would run counts. VERDICT_DEFER only if it is asked ahead. Strings of @f are read during
+ * the call only.
  */
 void policy_judge_exec(const struct policy *p, const struct exec_facts *f,
 		       struct verdict *v);

@@ -162,6 +162,7 @@ static const cyaml_schema_field_t inner_fields[] = {
 	LIST(struct doc_inner, code),
 	LIST(struct doc_inner, again),
 	LIST(struct doc_inner, after),
+	LIST(struct doc_inner, recipes),
 	CYAML_FIELD_BOOL("stdin_text", OPT, struct doc_inner, stdin_text),
 	CYAML_FIELD_BOOL("stdin_code", OPT, struct doc_inner, stdin_code),
 	CYAML_FIELD_END,

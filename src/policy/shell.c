@@ -670,9 +670,10 @@ void shell_eval(struct shell *sh, const char *text, const struct flow *in,
 	sh->tree = tree;
 }
 
-void judge_shell(struct scene *s, const char *text, size_t len)
+void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c)
 {
 	struct shell sh = { .s = s };
+	struct flow in = { 0 };
 	struct done done = { 0 };
 	const char *cwd = s->cwd;
 	size_t from = s->from, to = s->to;
@@ -684,7 +685,9 @@ void judge_shell(struct scene *s, const char *text, size_t len)
 		set_known(&sh, "HOME", s->home);
 	/* With a NUL behind it, and not longer than the first one. */
 	text = arena_str(s->arena, text, len);
-	shell_eval(&sh, text, NULL, &done);
+	if (c)
+		in = (struct flow){ c->from, c->input, c->input_open };
+	shell_eval(&sh, text, &in, &done);
 	s->cwd = cwd;
 	s->from = from;
 	s->to = to;

@@ -28,6 +28,11 @@ def check(stet, work, *command):
     (["rm", "-rf", "/etc"], "deny", "rm.outside", 2),
     (["echo", "rm -rf /etc"], "allow", None, 0),
     (["rm", "-rf", "$X"], "checkpoint", "rm.any", 0),
+    (["bash x.sh"], "defer", None, 0),
+    (["bash", "x.sh"], "defer", None, 0),
+    (["$X a"], "defer", None, 0),
+    (["xargs", "rm"], "defer", "rm.outside", 0),
+    (["make; rm -rf /etc"], "deny", "rm.outside", 2),
 ])
 def test_verdicts(stet, work, command, verdict, rule, rc):
     got, o = check(stet, work, *command)

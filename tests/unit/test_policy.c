@@ -81,6 +81,11 @@ static const struct {
 	/* Tests and hints. */
 	{ RULE "    program: [foo]\n    tests: {deny: [foo -x], allow: [bar]}\n", NULL,
 	  POLICY_USER },
+	/* What is deferred for no rule's sake is met by both words. */
+	{ RULE "    program: [foo]\n    tests: {allow: [make], defer: [make]}\n", NULL,
+	  POLICY_USER },
+	{ RULE "    program: [foo]\n    options: [-x]\n    tests: {allow: [foo $y]}\n",
+	  "x.yaml:3: rule x: its test 'foo $y' is defer by x", POLICY_USER },
 	{ RULE "    program: [foo]\n    tests: {allow: [foo -x]}\n",
 	  "x.yaml:3: rule x: its test 'foo -x' is deny by x", POLICY_USER },
 	{ RULE "    program: [foo]\n    tests: {deny: [foo], allow: [foo]}\n",
@@ -298,6 +303,46 @@ static void test_execs(void **state)
 	}
 }
 
+/* Asked before it is executed, what is not known is deferred; that is no softer a no. */
+static void test_ahead(void **state)
+{
+	static const struct {
+		enum verdict_kind want;
+		const char *argv[5];
+	} cases[] = {
+		{ VERDICT_ALLOW, { "ls", "-l" } },
+		{ VERDICT_ALLOW, { "sh", "-c", "ls" } },
+		{ VERDICT_DEFER, { "bash", "x.sh" } },
+		{ VERDICT_DEFER, { "sh", "-c", "$X -rf /" } },
+		{ VERDICT_DEFER, { "env", "./x" } },
+		{ VERDICT_DEFER, { "xargs", "rm", "-rf" } },
+		{ VERDICT_DEFER, { "make", "test" } },
+		{ VERDICT_CHECKPOINT, { "rm", "-rf", "build" } },
+		{ VERDICT_DENY, { "bash", "-c", "./x; rm -rf /" } },
+	};
+	size_t i, n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct exec_facts f = { .argv = cases[i].argv,
+					.cwd = "/home/me/project",
+					.workspace = "/home/me/project",
+					.home = "/home/me",
+					.ahead = true };
+		struct verdict v;
+
+		for (n = 0; n < ARRAY_SIZE(cases[i].argv) && cases[i].argv[n]; n++)
+			;
+		f.argc = n;
+		policy_judge_exec(policy_builtin(), &f, &v);
+		if (v.kind != cases[i].want)
+			fail_msg("case %zu: %s", i, verdict_name(v.kind));
+		f.ahead = false;
+		policy_judge_exec(policy_builtin(), &f, &v);
+		assert_int_not_equal(v.kind, VERDICT_DEFER);
+	}
+}
+
 static enum verdict_kind judge(const struct policy *p, const char *text,
 			       struct verdict *v)
 {
@@ -478,12 +523,12 @@ static void test_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_documents), cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_bomb),	  cmocka_unit_test(test_builtin),
-		cmocka_unit_test(test_execs),	  cmocka_unit_test(test_place),
-		cmocka_unit_test(test_facts),	  cmocka_unit_test(test_text_limits),
-		cmocka_unit_test(test_layers),	  cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_documents),   cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_bomb),	    cmocka_unit_test(test_builtin),
+		cmocka_unit_test(test_execs),	    cmocka_unit_test(test_ahead),
+		cmocka_unit_test(test_place),	    cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_text_limits), cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_rules),	    cmocka_unit_test(test_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
