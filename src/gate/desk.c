@@ -69,14 +69,14 @@ static void gather(const struct desk *d, bool begin)
 		d->calls->gather(d->calls->ctx, begin);
 }
 
-static int serve(struct desk *d, size_t len)
+static int serve(struct desk *d, const char *message, size_t len)
 {
 	AUTO_FREE const char **argv = NULL;
 	struct wire_answer a = { 0 };
 	struct wire_exec x;
 	int r;
 
-	r = wire_unpack(d->data, len, &x);
+	r = wire_unpack(message, len, &x);
 	argv = x.argv;
 	if (r < 0)
 		return r;
@@ -98,6 +98,17 @@ static int serve(struct desk *d, size_t len)
 	return 0;
 }
 
+static int serve_packet(struct desk *d, size_t left)
+{
+	const char *data = d->data, *message;
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = wire_next(&data, &left, &message)) != 0)
+		r = n < 0 ? (int)n : serve(d, message, (size_t)n);
+	return r;
+}
+
 static int serve_all(struct desk *d)
 {
 	ssize_t n;
@@ -109,7 +120,7 @@ static int serve_all(struct desk *d)
 			continue;
 		if (n <= 0)
 			return n == 0 ? -ECONNRESET : errno == EAGAIN ? 0 : -errno;
-		r = serve(d, (size_t)n);
+		r = serve_packet(d, (size_t)n);
 	}
 	return r;
 }

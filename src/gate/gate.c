@@ -66,7 +66,7 @@ struct gate {
 	struct image_place place;
 	struct pending *all;
 	uint64_t seq;
-	struct buf unsent; /* packets, a length before each */
+	struct buf unsent; /* messages, a length before each */
 	int64_t send_at; /* when they are to go; 0: there are none, or no room for them */
 	bool blocked;
 	bool killed;
@@ -140,8 +140,7 @@ void gate_free(struct gate *g)
 
 static void post(struct gate *g, const void *data, size_t len, bool now)
 {
-	buf_add(&g->unsent, &len, sizeof(len));
-	buf_add(&g->unsent, data, len);
+	wire_add(&g->unsent, data, len);
 	if (now || g->unsent.len >= GATHER_MAX)
 		gate_flush(g);
 	else if (!g->send_at && !g->blocked)
@@ -203,11 +202,11 @@ void gate_flush(struct gate *g)
 	size_t at = 0, len;
 
 	while (at < g->unsent.len) {
-		memcpy(&len, g->unsent.data + at, sizeof(len));
-		if (send(g->s.sock, g->unsent.data + at + sizeof(len), len,
+		len = wire_fill(g->unsent.data + at, g->unsent.len - at);
+		if (send(g->s.sock, g->unsent.data + at, len,
 			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			break;
-		at += sizeof(len) + len;
+		at += len;
 	}
 	g->send_at = 0;
 	g->blocked = at < g->unsent.len;

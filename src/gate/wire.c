@@ -19,6 +19,42 @@ static size_t fitting(const struct image *i)
 	return n;
 }
 
+void wire_add(struct buf *out, const void *data, size_t len)
+{
+	const uint32_t n = (uint32_t)len;
+
+	buf_add(out, &n, sizeof(n));
+	buf_add(out, data, len);
+}
+
+ssize_t wire_next(const char **data, size_t *left, const char **message)
+{
+	uint32_t n;
+
+	if (!*left)
+		return 0;
+	if (*left < sizeof(n))
+		return -EPROTO;
+	memcpy(&n, *data, sizeof(n));
+	if (!n || n > *left - sizeof(n))
+		return -EPROTO;
+	*message = *data + sizeof(n);
+	*data = *message + n;
+	*left -= sizeof(n) + n;
+	return (ssize_t)n;
+}
+
+size_t wire_fill(const char *data, size_t len)
+{
+	const char *at = data, *message;
+	size_t left = len, whole = 0;
+
+	while (wire_next(&at, &left, &message) > 0 &&
+	       (!whole || (size_t)(at - data) <= WIRE_FILL))
+		whole = (size_t)(at - data);
+	return whole;
+}
+
 void wire_pack(struct buf *out, struct wire_head *h, const struct image *i,
 	       const struct verdict *v)
 {

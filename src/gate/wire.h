@@ -7,9 +7,9 @@
 #include "gate/image.h"
 
 /*
- * Between the halves: one packet each. Up: a head, then the strings that it counts, each
- * with its NUL, then the arguments, cut off where a packet would be too large. Down: a
- * struct wire_answer.
+ * Between the halves. Up: packets of messages, each with its length before it. A message is a
+ * head, then the strings that it counts, each with its NUL, then the arguments, cut off where
+ * it would be too large. Down: one struct wire_answer each.
  */
 enum wire_kind {
 	WIRE_TELL = 1, /* settled: to be observed */
@@ -19,6 +19,9 @@ enum wire_kind {
 };
 
 enum { WIRE_ARGS_MAX = 65536, WIRE_MAX = WIRE_ARGS_MAX + 65536 };
+
+/* A packet is filled up to here with messages, or holds a larger one alone. */
+enum { WIRE_FILL = 32768 };
 
 struct wire_head {
 	uint32_t kind, outcome, verdict, flags;
@@ -36,7 +39,17 @@ struct wire_answer {
 	uint32_t yes;
 };
 
-/* Appends a packet for @i and @v; flags that @h has are added to. */
+/* Appends a message, whatever is in it. */
+void wire_add(struct buf *out, const void *data, size_t len);
+
+/* How much of @len bytes of messages goes into the next packet. */
+size_t wire_fill(const char *data, size_t len);
+
+/* The length of the next *@message of a packet, which *@data and @left are moved behind. 0: it
+ * was the last; -EPROTO. */
+ssize_t wire_next(const char **data, size_t *left, const char **message);
+
+/* Puts a message for @i and @v together; flags that @h has are added to. */
 void wire_pack(struct buf *out, struct wire_head *h, const struct image *i,
 	       const struct verdict *v);
 
@@ -47,7 +60,7 @@ struct wire_exec {
 	const char **argv;
 };
 
-/* Points into @data, which ends with a NUL; x->argv is to be freed. 0 or -EPROTO. */
+/* Points into @data; x->argv is to be freed. 0 or -EPROTO. */
 int wire_unpack(const char *data, size_t len, struct wire_exec *x);
 
 #endif

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A packet from PID 1 of the sandbox to the process that started it. */
+/* A message from PID 1 of the sandbox to the process that started it; a packet of them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
 #include "gate/wire.h"
+
+static void walk(const char *data, size_t size)
+{
+	const char *end = data + size, *message;
+	ssize_t n;
+
+	while ((n = wire_next(&data, &size, &message)) > 0)
+		if (message + n > end)
+			abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -22,6 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (n > size)
 		abort();
 	free(x.argv);
+	walk(copy, size);
+	if (wire_fill(copy, size) > size)
+		abort();
 	free(copy);
 	return 0;
 }

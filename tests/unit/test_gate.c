@@ -375,6 +375,48 @@ static void packets(void **state)
 	}
 }
 
+/* Messages go together as far as a packet is to be filled; a larger one goes alone. */
+static void bundles(void **state)
+{
+	static const size_t sizes[] = { 100, 1, WIRE_FILL, 20000, 12000, 700, 60000 };
+	/* The sums, with a length of 4 bytes before each. */
+	static const size_t want[] = { 109, WIRE_FILL + 4, 32712, 60004 };
+	AUTO_BUF struct buf b = BUF_INIT;
+	char *bytes = calloc(1, 65536);
+	size_t at = 0, k = 0, left;
+	const char *data, *message;
+
+	(void)state;
+	for (size_t i = 0; i < LEN(sizes); i++) {
+		memset(bytes, 'a' + (int)i, sizes[i]);
+		wire_add(&b, bytes, sizes[i]);
+	}
+	for (size_t i = 0; at < b.len; i++) {
+		left = wire_fill(b.data + at, b.len - at);
+		assert_true(i < LEN(want));
+		assert_int_equal(left, want[i]);
+		data = b.data + at;
+		at += left;
+		for (; left; k++) {
+			assert_int_equal(wire_next(&data, &left, &message), sizes[k]);
+			assert_int_equal(message[0], 'a' + (int)k);
+			assert_int_equal(message[sizes[k] - 1], 'a' + (int)k);
+		}
+		assert_int_equal(wire_next(&data, &left, &message), 0);
+	}
+	assert_int_equal(k, LEN(sizes));
+	/* What is cut off, or is nothing, is noticed. */
+	for (size_t n = 1; n < 104; n++) {
+		data = b.data;
+		left = n;
+		assert_int_equal(wire_next(&data, &left, &message), -EPROTO);
+	}
+	data = "\0\0\0\0";
+	left = 4;
+	assert_int_equal(wire_next(&data, &left, &message), -EPROTO);
+	free(bytes);
+}
+
 /* A command that is too long is cut between two arguments, and counted whole. */
 static void long_packets(void **state)
 {
@@ -411,6 +453,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(programs, new_recall, no_recall),
 		cmocka_unit_test(loaders),
 		cmocka_unit_test(packets),
+		cmocka_unit_test(bundles),
 		cmocka_unit_test(long_packets),
 	};
 
