@@ -157,6 +157,9 @@ static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 			       .flags = p->call ? EXE_CALL : 0 };
 	AUTO_BUF struct buf b = BUF_INIT;
 
+	/* Whose exec has failed has been on its way since, perhaps to elsewhere. */
+	if (outcome != EXEC_FAILED)
+		image_cwd(&p->image, p->pid);
 	h.seq = p->seq = ++g->seq;
 	wire_pack(&b, &h, &p->image, &p->verdict);
 	post(g, b.data, b.len, kind != WIRE_TELL || p->verdict.kind == VERDICT_KILL);
@@ -236,6 +239,13 @@ static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 
 /* --- verdicts --- */
 
+static const char *find_cwd(void *ctx)
+{
+	struct pending *p = ctx;
+
+	return image_cwd(&p->image, p->pid);
+}
+
 static void judge(const struct gate *g, struct pending *p)
 {
 	AUTO_FREE const char **argv = NULL;
@@ -246,6 +256,10 @@ static void judge(const struct gate *g, struct pending *p)
 	f.flags |= p->call ? EXE_CALL : 0;
 	f.workspace = g->s.workspace;
 	f.home = g->s.home;
+	if (!p->image.placed) {
+		f.find_cwd = find_cwd;
+		f.cwd_ctx = p;
+	}
 	*v = (struct verdict){ .kind = VERDICT_ALLOW };
 	if (g->s.calls->judge(g->s.calls->ctx, &f, v) != 0)
 		v->kind = VERDICT_DENY;
@@ -330,6 +344,7 @@ static void let_run(struct gate *g, struct pending *p)
 
 static void go_plain(struct gate *g, struct pending *p)
 {
+	image_cwd(&p->image, p->pid);
 	unotify_answer(g->s.listener, p->req.id, 0, true);
 	runs(g, p, EXEC_UNVERIFIED);
 }
@@ -416,6 +431,7 @@ static bool has_turn(const struct gate *g, const struct pending *p)
 static void go_on(struct gate *g, struct pending *p)
 {
 	if (is_certain(p)) {
+		image_cwd(&p->image, p->pid);
 		p->state = CERTAIN;
 		unotify_answer(g->s.listener, p->req.id, 0, true);
 		return;

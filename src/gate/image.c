@@ -308,8 +308,15 @@ int image_asked(const struct image_place *place, const struct seccomp_notif *req
 	out->args = peek_args(pid, c.argv, &seen, &out->args_len, &out->argc);
 	if (!out->args)
 		return errno == EFAULT || errno == E2BIG ? -errno : -EPERM;
-	out->cwd = read_link(AT_FDCWD, in_proc(pid, "cwd").s);
 	return 0;
+}
+
+const char *image_cwd(struct image *i, pid_t pid)
+{
+	if (!i->placed)
+		i->cwd = read_link(AT_FDCWD, in_proc(pid, "cwd").s);
+	i->placed = true;
+	return i->cwd;
 }
 
 int image_again(const struct image_place *place, const struct seccomp_notif *req,
@@ -409,7 +416,7 @@ int image_committed(const struct image_place *place, pid_t pid, uint64_t sp,
 	r = sp && read_stack(pid, sp, out) ? 0 : read_args(pid, out);
 	if (r < 0)
 		return r;
-	out->cwd = read_link(AT_FDCWD, in_proc(pid, "cwd").s);
+	image_cwd(out, pid);
 	if (is_as_asked(pid, asked, out))
 		return 0;
 	recall_drop(place->recall, asked->recalled);
@@ -445,12 +452,15 @@ static bool same_text(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-bool image_same(const struct image *a, const struct image *b)
+bool image_same(const struct image *asked, const struct image *now)
 {
-	return a->flags == b->flags && same_text(a->exe, b->exe) && a->exe &&
-	       a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino &&
-	       same_text(a->known_as, b->known_as) && same_text(a->cwd, b->cwd) &&
-	       a->args_len == b->args_len && memcmp(a->args, b->args, a->args_len) == 0;
+	return asked->flags == now->flags && same_text(asked->exe, now->exe) &&
+	       asked->exe && asked->st.st_dev == now->st.st_dev &&
+	       asked->st.st_ino == now->st.st_ino &&
+	       same_text(asked->known_as, now->known_as) &&
+	       (!asked->placed || same_text(asked->cwd, now->cwd)) &&
+	       asked->args_len == now->args_len &&
+	       memcmp(asked->args, now->args, asked->args_len) == 0;
 }
 
 void image_facts(const struct image *i, struct exec_facts *f, const char ***argv)

@@ -12,6 +12,7 @@
 /* What is to be executed, or was. Owned; image_free() leaves it empty. */
 struct image {
 	char *exe, *cwd;      /* NULL if unknown */
+	bool placed;	      /* cwd has been looked for: image_cwd() */
 	const char *known_as; /* lives as long as the process */
 	unsigned flags;	      /* EXE_* */
 	struct stat st;	      /* of exe, if that is known */
@@ -33,7 +34,7 @@ void image_free(struct image *i);
 /*
  * What the caller of a held execve or execveat asks for. Returns 0,
  * or the -errno with which the call is certain to fail. What could not be resolved as the
- * kernel will do it has exe NULL and EXE_UNKNOWN.
+ * kernel will do it has exe NULL and EXE_UNKNOWN. The directory is left to image_cwd().
  */
 int image_asked(const struct image_place *p, const struct seccomp_notif *req,
 		struct image *out);
@@ -52,7 +53,11 @@ int image_committed(const struct image_place *p, pid_t pid, uint64_t sp,
 /* Is its file, as we see it by that name, a program that this kernel executes as it is? */
 bool image_is_program(const struct image *i);
 
-bool image_same(const struct image *a, const struct image *b);
+/* Would a verdict on @asked be one on @now? */
+bool image_same(const struct image *asked, const struct image *now);
+
+/* Its directory, looked up once: most verdicts do not need it. @pid is held or stopped. */
+const char *image_cwd(struct image *i, pid_t pid);
 
 /* Facts for a judge; *argv is to be freed and must outlive them. */
 void image_facts(const struct image *i, struct exec_facts *f, const char ***argv);

@@ -97,7 +97,8 @@ struct scene {
 	const struct policy *p;
 	struct arena *arena;
 	struct verdict *v;
-	const char *cwd; /* NULL: not known */
+	const char *cwd;		/* NULL: not known; scene_cwd() says what it is */
+	const struct exec_facts *facts; /* or NULL */
 	const char *workspace, *home;
 	bool text;	 /* what is unknown is deferred; otherwise it does not count */
 	unsigned depth;	 /* of commands in commands */
@@ -168,6 +169,12 @@ const struct doc_tool *tool_find(const struct policy *p, const char *name);
 /* Parses the words of @c behind the first as the tool (NULL: unknown) would. */
 void line_parse(struct scene *s, const struct doc_tool *tool, const struct cmd *c,
 		struct line *l);
+
+/* For scene.cwd: it is found when scene_cwd() is asked. */
+extern const char cwd_later[];
+
+/* The directory that @cwd, which is or was the scene's, stands for; NULL: not known. */
+const char *scene_cwd(const struct scene *s, const char *cwd);
 
 /* An absolute path without ".", ".." and "//"; NULL if that is not known. */
 const char *path_clean(struct scene *s, const char *cwd, const char *path);

@@ -34,12 +34,21 @@ static const char *through_proc(const char *path, const char **base, const char 
 	}
 }
 
+const char cwd_later[] = "";
+
+const char *scene_cwd(const struct scene *s, const char *cwd)
+{
+	return cwd == cwd_later ? s->facts->find_cwd(s->facts->cwd_ctx) : cwd;
+}
+
 const char *path_clean(struct scene *s, const char *cwd, const char *path)
 {
 	const char *base = NULL, *whole;
 	size_t len = 0;
 	char *out;
 
+	if (path[0] != '/' || strncmp(path, "/proc/", 6) == 0)
+		cwd = scene_cwd(s, cwd);
 	if (path[0] != '/')
 		base = cwd;
 	path = through_proc(path, &base, cwd);

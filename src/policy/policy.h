@@ -55,7 +55,10 @@ struct exec_facts {
 	unsigned flags;
 	const char *const *argv;
 	size_t argc;
-	const char *cwd;       /* absolute; NULL if unknown */
+	const char *cwd; /* absolute; NULL if unknown */
+	/* Or, if not NULL: finds it, when the verdict turns out to depend on it. */
+	const char *(*find_cwd)(void *ctx);
+	void *cwd_ctx;
 	const char *workspace; /* absolute; NULL if there is none */
 	const char *home;      /* absolute; NULL if unknown */
 	bool ahead;	       /* it is asked about a command that is not yet executed */

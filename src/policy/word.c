@@ -140,6 +140,7 @@ static void put_variable(struct maker *m, const char *name, size_t len, bool quo
 {
 	const struct shell *sh = m->sh;
 	const struct word *w;
+	const char *cwd = NULL;
 	size_t i;
 
 	if (len == 1 && (*name == '@' || *name == '*') && sh->args) {
@@ -159,10 +160,12 @@ static void put_variable(struct maker *m, const char *name, size_t len, bool quo
 		return;
 	}
 	w = shell_get(sh, name, len);
+	if (!w && len == 3 && memcmp(name, "PWD", 3) == 0)
+		cwd = scene_cwd(sh->s, sh->s->cwd);
 	if (w)
 		put_value(m, w, quoted);
-	else if (len == 3 && memcmp(name, "PWD", 3) == 0 && sh->s->cwd)
-		put_value(m, &(struct word){ sh->s->cwd, 0, NULL }, quoted);
+	else if (cwd)
+		put_value(m, &(struct word){ cwd, 0, NULL }, quoted);
 	else
 		put_open(m, quoted, NULL);
 }
