@@ -75,7 +75,9 @@ def identities():
                 lock.seek(0)
                 if lock.read() == "made\n":
                     lock.truncate(0)
-                    subprocess.run(["userdel", "-r", USER], check=False,
-                                   stderr=subprocess.DEVNULL)
-                    subprocess.run(["groupdel", EXTRA_GROUP], check=False,
-                                   stderr=subprocess.DEVNULL)
+                    gone = subprocess.run(["userdel", "-r", USER], check=False,
+                                          stderr=subprocess.DEVNULL)
+                    # One who stays, since somebody still works as him, keeps his group.
+                    if gone.returncode == 0:
+                        subprocess.run(["groupdel", EXTRA_GROUP], check=False,
+                                       stderr=subprocess.DEVNULL)
