@@ -97,19 +97,17 @@ int watch_fd(const struct watch *w);
 /* Something is there: true with *hit filled in; or, if it died, -errno in *error. */
 bool watch_read(struct watch *w, struct limit_hit *hit, int *error);
 
-/*
- * Everything has ended: what was passed since the last look? @failed: the command did not
- * succeed, so that a file of just the allowed size is what stopped it.
- */
-bool watch_last(struct watch *w, bool failed, struct limit_hit *hit);
+/* Everything has ended: what was passed since the last look? */
+bool watch_last(struct watch *w, struct limit_hit *hit);
 
 void watch_free(struct watch *w); /* NULL is fine */
 
 /* --- what the watcher looks at; for tests of their own --- */
 
 struct disk_use {
-	uint64_t bytes;	  /* allocated, each file once */
-	uint64_t largest; /* size of the largest file */
+	uint64_t bytes; /* allocated, each file once */
+	uint64_t mark;	/* a size to look for; 0: none */
+	bool marked;	/* a file has it */
 	uint64_t entries;
 	bool unreadable; /* a directory could not be opened */
 	bool cut;	 /* more than @max entries, or too deep */

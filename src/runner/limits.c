@@ -66,9 +66,18 @@ static void lower(int resource, uint64_t soft, uint64_t hard)
 	setrlimit((__rlimit_resource_t)resource, &l);
 }
 
+/*
+ * The kernel lets a file grow to this and no further: one byte more than is allowed, so that who
+ * tries is seen even if his shell goes on. What was larger before has another size.
+ */
+static uint64_t file_mark(const struct run_limits *l)
+{
+	return l->file && l->file < RLIM_INFINITY - 1 ? l->file + 1 : 0;
+}
+
 void limits_apply(const struct run_limits *l, bool root)
 {
-	uint64_t file = l->file, s;
+	uint64_t file = l->file ? file_mark(l) : 0, s;
 
 	/* One file may pass a limit on all of them a little: that it did is then seen. */
 	if (l->disk && (!file || l->disk + (1 << 20) < file))
@@ -196,22 +205,23 @@ static bool look_at_procs(struct looker *k, struct limit_hit *hit)
 	return pass(hit, LIMIT_MEMORY, bytes > shm ? bytes : shm, l->memory);
 }
 
-static void measure_all(const struct watch_dirs *dirs, uint64_t max, struct disk_use *u)
+static void measure_all(const struct watch *w, uint64_t max, struct disk_use *u)
 {
-	uint64_t largest = 0;
+	const struct watch_dirs *dirs = w->dirs;
 
-	*u = (struct disk_use){ 0 };
+	*u = (struct disk_use){ .mark = file_mark(w->l) };
 	for (size_t i = 0; i < dirs->n && !u->cut; i++) {
+		if (i + dirs->ncopies == dirs->n)
+			u->mark = 0;
 		disk_measure(dirs->v[i], max, u);
-		if (i + dirs->ncopies < dirs->n)
-			largest = u->largest;
 	}
-	u->largest = largest;
 }
 
 static bool judge_disk(const struct run_limits *l, const struct disk_use *u,
 		       struct limit_hit *hit)
 {
+	if (u->marked)
+		return pass(hit, LIMIT_FILE, file_mark(l), l->file);
 	if (!l->disk)
 		return false;
 	/* Deeper than anybody builds: made to keep us from counting. */
@@ -224,10 +234,10 @@ static bool judge_disk(const struct run_limits *l, const struct disk_use *u,
 
 static bool look_at_disk(struct looker *k, struct limit_hit *hit)
 {
-	measure_all(k->w->dirs, 0, &k->disk);
+	measure_all(k->w, 0, &k->disk);
 	/* Their owner has closed them; in this process nothing is lost by looking anyway. */
 	if (k->disk.unreadable && ns_gain_override() == 0)
-		measure_all(k->w->dirs, 0, &k->disk);
+		measure_all(k->w, 0, &k->disk);
 	return judge_disk(k->w->l, &k->disk, hit);
 }
 
@@ -246,8 +256,7 @@ _Noreturn static void answer_last(struct looker *k)
 {
 	struct limit_hit hit = { 0 };
 
-	if (!look_at_disk(k, &hit))
-		hit.used = k->disk.largest;
+	look_at_disk(k, &hit);
 	tell(k, &hit);
 }
 
@@ -318,7 +327,7 @@ _Noreturn static void watch_main(const struct watch *w, int sock, int root)
 	}
 	open_sandbox(&k, root);
 	k.procs_at = root < 0 ? INT64_MAX : 0;
-	k.disk_at = w->l->disk && root >= 0 ? 0 : INT64_MAX;
+	k.disk_at = (w->l->disk || w->l->file) && root >= 0 ? 0 : INT64_MAX;
 	for (;;) {
 		began = now_us();
 		if (began >= k.procs_at) {
@@ -414,36 +423,24 @@ static bool ask_last(struct watch *w, struct limit_hit *hit)
 	return n == sizeof(*hit);
 }
 
-static bool last_disk(struct watch *w, bool failed, struct limit_hit *hit)
+static bool last_disk(struct watch *w, struct limit_hit *hit)
 {
 	const struct run_limits *l = w->l;
 	struct disk_use u;
-	uint64_t largest;
 
-	measure_all(w->dirs, QUICK_ENTRIES, &u);
-	if (u.cut || u.unreadable) {
-		/* Nobody could look: then it does not count as kept. */
-		if (!ask_last(w, hit))
-			*hit = (struct limit_hit){ l->disk ? LIMIT_DISK : LIMIT_FILE,
-						   UINT64_MAX,
-						   l->disk ? l->disk : l->file };
-		if (hit->what)
-			return true;
-		largest = hit->used;
-	} else {
-		if (judge_disk(l, &u, hit))
-			return true;
-		largest = u.largest;
-	}
-	if (!failed || !l->file || largest < l->file)
-		return false;
-	*hit = (struct limit_hit){ LIMIT_FILE, largest, l->file };
-	return true;
+	measure_all(w, QUICK_ENTRIES, &u);
+	if (!u.cut && !u.unreadable)
+		return judge_disk(l, &u, hit);
+	/* Nobody could look: then it does not count as kept. */
+	if (!ask_last(w, hit))
+		*hit = (struct limit_hit){ l->disk ? LIMIT_DISK : LIMIT_FILE, UINT64_MAX,
+					   l->disk ? l->disk : l->file };
+	return hit->what != 0;
 }
 
-bool watch_last(struct watch *w, bool failed, struct limit_hit *hit)
+bool watch_last(struct watch *w, struct limit_hit *hit)
 {
 	if (cgroup_hit(w->g, w->l, hit))
 		return true;
-	return (w->l->disk || w->l->file) && last_disk(w, failed, hit);
+	return (w->l->disk || w->l->file) && last_disk(w, hit);
 }

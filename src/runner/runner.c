@@ -268,7 +268,7 @@ static void last_look(const struct run *run, struct relay_end *end,
 
 	if (end->hit.what || end->timed_out || end->gate.killed)
 		return;
-	if (run->watch && watch_last(run->watch, res->status != 0, &end->hit))
+	if (run->watch && watch_last(run->watch, &end->hit))
 		return;
 	if (l->cpu_ms && res->cpu_us / 1000 > l->cpu_ms)
 		end->hit = (struct limit_hit){ LIMIT_CPU, (uint64_t)res->cpu_us / 1000,

@@ -276,8 +276,8 @@ static void measure_entry(struct measure *m, int dir, const char *name)
 	if (S_ISDIR(st.st_mode) || st.st_nlink < 2 ||
 	    first_name(&m->links, st.st_ino ? st.st_ino : 1))
 		u->bytes += (uint64_t)st.st_blocks * 512;
-	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > u->largest)
-		u->largest = (uint64_t)st.st_size;
+	if (S_ISREG(st.st_mode) && u->mark && (uint64_t)st.st_size == u->mark)
+		u->marked = true;
 	if (!S_ISDIR(st.st_mode))
 		return;
 	if (m->depth >= DEPTH_MAX) {
