@@ -14,7 +14,7 @@
 #define SYSTEM_FILE "/etc/stet/policy.yaml"
 #define PROJECT_FILE ".stet.yaml"
 
-enum { SIZE_MAX_READ = (10 << 20) + 1 };
+enum { SIZE_MAX_READ = (8 << 20) + 1 };
 
 /*
  * A whole file, at most a little more than a policy may have. 1: it is not there. A project's
@@ -29,8 +29,13 @@ static int read_file(const char *path, bool hostile, struct buf *out, struct err
 	ssize_t n;
 
 	fd = open(path, flags | (hostile ? O_NOFOLLOW : 0));
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		/* Somebody meant there to be rules. */
+		if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			return err_set(e, ERR_USAGE, "%s:1: a link that leads nowhere",
+				       path);
 		return 1;
+	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, errno, "policy %s", path);
 	if (!S_ISREG(st.st_mode))

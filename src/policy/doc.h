@@ -17,7 +17,7 @@
  * X_count is the number of elements of the list X. Lists and strings that were not given
  * are NULL.
  */
-enum { DOC_VERSION = 1, DOC_SIZE_MAX = 10 << 20 };
+enum { DOC_VERSION = 1, DOC_SIZE_MAX = 8 << 20 };
 
 /* Which of the paths on a command line a condition is about. */
 enum doc_which {

@@ -72,6 +72,19 @@ def test_bad_policy_stops_everything(stet, work, home):
     assert not (work / "x").exists()
 
 
+def test_what_cannot_be_a_policy_stops_everything(stet, work, home):
+    path = user_policy(home, "version: 1\n")
+    path.unlink()
+    path.symlink_to(home / "not-there")
+    r = stet.run("touch", "x", cwd=work)
+    assert r.rc == 125 and f"{path}:1: a link that leads nowhere" in r.err
+    path.unlink()
+    path.write_bytes(b"#" * 10_000_000 + b"\nversion: 1\n")
+    r = stet.run("touch", "x", cwd=work)
+    assert r.rc == 125 and f"{path}:1: larger than 8 MiB" in r.err
+    assert not (work / "x").exists()
+
+
 def test_project_waits_for_a_person(stet, work):
     (work / ".stet.yaml").write_text(RULE)
     assert check(stet, work, "make")[0] == 0

@@ -132,7 +132,7 @@ static void test_documents(void **state)
 
 static void test_too_large(void **state)
 {
-	size_t len = (10 << 20) + 1;
+	size_t len = (8 << 20) + 1;
 	AUTO_FREE char *text = xmalloc(len);
 	struct policy_source s = { POLICY_USER, "big.yaml", text, len };
 	struct policy *p = NULL;
@@ -141,7 +141,7 @@ static void test_too_large(void **state)
 	(void)state;
 	memset(text, ' ', len);
 	assert_int_equal(policy_load(&s, 1, &p, &e), -1);
-	assert_non_null(strstr(e.msg, "big.yaml:1: larger than 10 MiB"));
+	assert_non_null(strstr(e.msg, "big.yaml:1: larger than 8 MiB"));
 	assert_null(p);
 }
 
