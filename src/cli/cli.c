@@ -313,7 +313,7 @@ static int run_bare(struct cli *c)
 /* What was typed where a verb should be: one word, or two if the first is half a name. */
 static char *typed_verb(int argc, char **argv)
 {
-	if (argc > 2 && verb_is_group(argv[1]))
+	if (argc > 2 && argv[2][0] != '-' && verb_is_group(argv[1]))
 		return xasprintf("%s %s", argv[1], argv[2]);
 	return xstrdup(argv[1]);
 }

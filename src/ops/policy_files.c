@@ -36,9 +36,9 @@ static int read_file(const char *path, bool hostile, struct buf *out, struct err
 				       path);
 		return 1;
 	}
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if ((fd < 0 && errno != ELOOP) || (fd >= 0 && fstat(fd, &st) < 0))
 		return err_sys(e, errno, "policy %s", path);
-	if (!S_ISREG(st.st_mode))
+	if (fd < 0 || !S_ISREG(st.st_mode))
 		return err_set(e, ERR_USAGE, "%s:1: not a regular file", path);
 	while (out->len < SIZE_MAX_READ) {
 		n = read(fd, chunk, sizeof(chunk));

@@ -19,6 +19,7 @@ VERBS = ["run", "exec", "status", "diff", "commit", "rollback", "undo", "redo",
 BAD = [
     (["stauts"], 1, r"unknown command 'stauts'; did you mean: stet status"),
     (["policy"], 1, r"policy: a second word is missing; stet policy check, stet policy show, .*"),
+    (["policy", "--help"], 1, r"policy: a second word is missing; stet policy check, .*"),
     (["help", "policy"], 1, r"policy: a second word is missing; stet policy check, .*"),
     (["frobnicate"], 1, r"unknown command 'frobnicate'; see: stet help"),
     (["--frobnicate"], 1, r"unknown option '--frobnicate' before the verb; see: stet help"),

@@ -82,6 +82,10 @@ def test_what_cannot_be_a_policy_stops_everything(stet, work, home):
     path.write_bytes(b"#" * 10_000_000 + b"\nversion: 1\n")
     r = stet.run("touch", "x", cwd=work)
     assert r.rc == 125 and f"{path}:1: larger than 8 MiB" in r.err
+    path.unlink()
+    (work / ".stet.yaml").symlink_to("/etc/hostname")
+    r = stet.run("touch", "x", cwd=work)
+    assert r.rc == 125 and f"{work}/.stet.yaml:1: not a regular file" in r.err
     assert not (work / "x").exists()
 
 
