@@ -123,7 +123,7 @@ int plan_hidden(struct plan *p, struct err *e)
 	for (size_t k = 0; k < n; k++) {
 		const struct step *s = seen_through(v, v->hidden[k]);
 
-		if (s && s->kind == STEP_BIND)
+		if (s && (s->kind == STEP_BIND || s->kind == STEP_RUN))
 			plan_step(p, STEP_MASK, v->hidden[k], NULL, 0, "hidden");
 	}
 	return 0;

@@ -190,18 +190,60 @@ static int check_workspace(const struct plan *p, struct err *e)
 	return 0;
 }
 
-static int plan_binds(struct plan *p, struct err *e)
+/* What is made anew inside is not the host's: a wish about the host's cannot be met there. */
+static int check_wishes(const char *option, char *const *paths, struct err *e)
+{
+	static const char *const remade[] = { "/proc", "/dev" };
+
+	for (; paths && *paths; paths++)
+		for (size_t i = 0; i < ARRAY_SIZE(remade); i++)
+			if (path_within(*paths, remade[i]) &&
+			    !path_within(*paths, "/dev/shm"))
+				return err_set(e, ERR_USAGE,
+					       "--%s %s: %s is made anew inside, the "
+					       "host's is not seen",
+					       option, *paths, remade[i]);
+	return 0;
+}
+
+/* A bind shows the host's own; layers that lie on top of it are closed one by one. */
+static void plan_read_only(struct plan *p, const char *path)
 {
 	struct view *v = p->v;
 
-	for (char *const *s = p->rq->read_only; s && *s; s++)
-		plan_step(p, STEP_BIND, *s, *s, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+	for (size_t i = 0; i < v->nsteps; i++) {
+		struct step *s = &v->steps[i];
+
+		if (s->kind != STEP_OVERLAY || !path_within(s->target, path))
+			continue;
+		s->attrs |= MOUNT_ATTR_RDONLY;
+		s->why = "--read-only";
+	}
+	if (strcmp(path, "/") != 0)
+		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
 			  "--read-only");
-	for (char *const *s = p->rq->write_through; s && *s; s++) {
+}
+
+static int plan_binds(struct plan *p, struct err *e)
+{
+	const struct view_request *rq = p->rq;
+	struct view *v = p->v;
+
+	if (check_wishes("read-only", rq->read_only, e) < 0 ||
+	    check_wishes("write-through", rq->write_through, e) < 0 ||
+	    check_wishes("hide", rq->hide, e) < 0)
+		return -1;
+	for (char *const *s = rq->read_only; s && *s; s++)
+		plan_read_only(p, *s);
+	for (char *const *s = rq->write_through; s && *s; s++) {
 		if (strcmp(*s, "/") == 0)
 			return err_set(e, ERR_USAGE,
 				       "--write-through / would leave nothing to "
 				       "roll back");
+		if (listed(rq->read_only, *s))
+			return err_set(
+				e, ERR_USAGE,
+				"%s cannot be both --read-only and --write-through", *s);
 		plan_step(p, STEP_BIND, *s, *s, MOUNT_ATTR_NODEV, "--write-through");
 		v->through = xrealloc(v->through,
 				      (v->nthrough + 1) * sizeof(*v->through));

@@ -310,3 +310,28 @@ def test_read_only_and_hidden_paths(stet, home, work):
                 opts=["--read-only", home / "ro", "--hide", home / "secret"]).ok()
     assert r.out == "f\nrefused\nhidden\n"
     assert (home / "ro" / "f").read_text() == "f\n"
+
+
+@pytest.mark.parametrize("above", ["/", "home", "parent"])
+def test_read_only_above_what_is_captured(stet, home, work, above):
+    """What lies on top of a read-only directory is read-only, too; /tmp is not the host's."""
+    top = {"/": "/", "home": home, "parent": work.parent}[above]
+    (work / "f").write_text("f\n")
+    r = stet.sh('cat f; echo x > f || echo refused; rm f || echo refused; touch /tmp/x', cwd=work,
+                opts=["--read-only", top]).ok()
+    assert r.out == "f\nrefused\nrefused\n"
+    assert stet.transactions() == []
+
+
+def test_writable_below_a_read_only_directory(stet, home, work):
+    through = work / "through"
+    through.mkdir()
+    stet.sh("echo x > f || echo y > through/f", cwd=work,
+            opts=["--read-only", "/", "--write-through", through]).ok()
+    assert (through / "f").read_text() == "y\n"
+    assert stet.changes(cwd=work) == {}
+
+
+def test_run_can_be_hidden(stet, work):
+    r = stet.sh('ls /run && echo seen', cwd=work, opts=["--hide", "/run"])
+    assert r.out == ""

@@ -78,7 +78,9 @@ def test_few_descriptors(stet, work, limit):
 
 @pytest.mark.parametrize("opts", [
     ["--hide", "/no-such-path-here"], ["--read-only", "/no-such-path-here"],
-    ["--write-through", "/no-such-path-here"],
+    ["--write-through", "/no-such-path-here"], ["--read-only", "/proc"],
+    ["--write-through", "/proc/sys"], ["--hide", "/proc/sys"], ["--hide", "/dev/null"],
+    ["--write-through", "/dev/null"], ["--read-only", ".", "--write-through", "."],
 ])
 def test_a_wish_that_cannot_be_met(stet, work, opts):
     refused(stet, work, wrapped(stet, [], work, *opts))
