@@ -31,7 +31,7 @@ static void headline(struct buf *b, const struct run_res *res)
 	else if (res->run.reason == RUN_LIMIT) {
 		buf_adds(b, "; ");
 		limit_describe(&res->run.hit, b);
-	} else if (res->run.reason == RUN_SIGNAL)
+	} else if (res->run.reason == RUN_SIGNAL || res->run.reason == RUN_ERROR)
 		buf_addf(b, "; ended by signal %d (%s)", res->run.signal,
 			 strsignal(res->run.signal));
 	else if (res->run.reason == RUN_POLICY)
@@ -52,6 +52,13 @@ static void not_executed(struct buf *b, const struct run_res *res)
 	buf_addf(b, ": %s\n",
 		 err == ENOENT && !strchr(name, '/') ? "command not found"
 						     : strerror(err));
+}
+
+static void trouble(struct buf *b, const struct run_result *r)
+{
+	buf_adds(b, "stet: ");
+	text_escape(b, r->trouble.msg, strlen(r->trouble.msg));
+	buf_addc(b, '\n');
 }
 
 void note_project(struct buf *b, enum project_policy p, const char *was)
@@ -156,6 +163,8 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (res->run.lost_errno)
 		buf_addf(&b, "stet: output of the command was lost: %s\n",
 			 strerror(res->run.lost_errno));
+	if (res->run.reason == RUN_ERROR)
+		trouble(&b, &res->run);
 	if (res->run.exec_errno)
 		not_executed(&b, res);
 	if (res->run.reason == RUN_POLICY)
@@ -182,8 +191,12 @@ int print_explore(struct cli *c, const void *req, const void *result, struct err
 {
 	const struct explore_res *res = result;
 	long long id = res->rec.id;
+	AUTO_BUF struct buf b = BUF_INIT;
 
 	(void)e;
+	if (res->run.reason == RUN_ERROR)
+		trouble(&b, &res->run);
+	show_flush(c, &b);
 	if (!((const struct explore_req *)req)->quiet && res->was_copy)
 		fprintf(c->out, "stet: left the copy of t%lld; nothing of it is kept\n",
 			id);

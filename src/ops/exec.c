@@ -113,6 +113,10 @@ static int run_one(struct call *c, char *const *argv, bool check, const char *na
 		spec.out = out->fd;
 	}
 	r = sandbox_run(&c->sb, &spec, run, e);
+	if (r == 0 && run->reason == RUN_ERROR) {
+		*e = run->trouble;
+		r = -1;
+	}
 	if (r == 0)
 		use_up(&c->left, run);
 	if (r == 0 && rq->common.json) {
@@ -246,8 +250,8 @@ static void give_up(struct call *c)
 {
 	struct err ignored;
 
-	if (c->sb.t.rec.id && !c->rq->keep_on_failure &&
-	    txn_end(c->sb.h, &c->sb.t, 125, "error", &ignored) == 0)
+	if (c->sb.t.rec.id && txn_end(c->sb.h, &c->sb.t, 125, "error", &ignored) == 0 &&
+	    !c->rq->keep_on_failure)
 		txn_rollback(c->sb.h, &c->sb.t, &ignored);
 }
 
@@ -257,8 +261,12 @@ static int call(struct call *c, struct err *e)
 	int r;
 
 	r = run_one(c, c->rq->argv, false, "", &res->command, &res->output, e);
-	if (r < 0)
+	if (r < 0) {
+		/* Where nothing was executed, there is nothing any more. */
+		if (res->command.reason == RUN_ERROR)
+			give_up(c);
 		return -1;
+	}
 	res->run.run = res->command;
 	res->reason = why(&res->command, false, was_denied(&c->sb.judge));
 	if (res->reason == EXEC_DONE)

@@ -419,6 +419,8 @@ json_t *run_json(const void *result)
 		refusal = json_error_detail(&res->refusal);
 		commit_explain(&res->commit, refusal);
 		json_object_set_new(o, "error", refusal);
+	} else if (res->run.reason == RUN_ERROR) {
+		json_object_set_new(o, "error", json_error_detail(&res->run.trouble));
 	}
 	return o;
 }

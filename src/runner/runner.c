@@ -294,6 +294,11 @@ static void judge(const struct relay_end *end, struct run_result *res)
 		res->reason = RUN_LIMIT;
 		res->hit = end->hit;
 		res->status = 128 + SIGKILL;
+	} else if (end->failed) {
+		res->reason = RUN_ERROR;
+		res->trouble = end->err;
+		res->signal = SIGKILL;
+		res->status = 128 + SIGKILL;
 	} else if (end->exec_errno) {
 		res->status = end->exec_errno == ENOENT ? 127 : 126;
 	} else if (!end->exited) {
@@ -359,6 +364,12 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		while (wait4(run.pid, NULL, 0, &usage) < 0 && errno == EINTR)
 			;
 	}
+	/* It has run: whatever failed then, what it did is there, and is not ours to lose. */
+	if (r < 0 && end.started) {
+		end.failed = true;
+		end.err = *e;
+		r = 0;
+	}
 	if (r == 0) {
 		log_debug("nothing of it is left");
 		name_death(&run, &end);
@@ -376,7 +387,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		judge(&end, res);
 	}
 	close_run(&run);
-	if (r == 0 && end.failed) {
+	if (r == 0 && end.failed && !end.started) {
 		*e = end.err;
 		return -1;
 	}

@@ -73,11 +73,13 @@ struct run_result {
 	bool no_cwd;		  /* exec_errno is about its working directory */
 	struct desk_end gate;	  /* RUN_POLICY */
 	int lost_errno; /* output that could not be written to our stdout or stderr */
+	struct err
+		trouble; /* RUN_ERROR: why the sandbox ended, and the command with it */
 };
 
 /*
  * Returns 0 whenever the command was started (or could not be executed: status 126/127),
- * whatever became of it; -1 if the sandbox could not be built, in which case
+ * whatever became of it or of its sandbox; -1 if the sandbox could not be built, in which case
  * nothing was executed. SIGTERM, SIGHUP, SIGINT and SIGQUIT sent to the caller are passed
  * on to the command. The terminal is as it was, in every case.
  */

@@ -87,6 +87,36 @@ def test_killed_supervisor(stet, work, digest):
     assert differences(before, digest(work)) == []
 
 
+def kill_inner(p):
+    """kill -9 of the sandbox's own PID 1, as the kernel does it when memory is short."""
+    with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
+        for pid in f.read().split():
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def test_killed_sandbox(stet, work):
+    """What the command did until then is not lost."""
+    p = start(stet, work, "echo new > b; echo READY; sleep 1000")
+    kill_inner(p)
+    _, err = p.communicate(timeout=60)
+    assert p.returncode == 137
+    assert err == b"stet: the sandbox ended unexpectedly\n"
+    assert [t["state"] for t in stet.transactions()] == ["pending"]
+    assert stet.changes(cwd=work, below=work) == {b"b": "A"}
+
+
+@pytest.mark.parametrize("opts,states", [([], []), (["--keep-on-failure"], ["pending"])])
+def test_killed_sandbox_of_an_atomic_one(stet, work, opts, states):
+    p = stet.popen("exec", *opts, "--", "bash", "-c", "echo x > b; echo READY; sleep 1000",
+                   cwd=work)
+    assert p.stdout.readline() == b"READY\n"
+    kill_inner(p)
+    _, err = p.communicate(timeout=60)
+    assert p.returncode == 125 and err.startswith(b"stet: the sandbox ended unexpectedly")
+    assert [t["state"] for t in stet.transactions() if t["state"] != "rolled back"] == states
+    assert not (work / "b").exists()
+
+
 def test_explore_of_a_killed_one(stet, work):
     p = start(stet, work, "echo new > b; echo READY; sleep 1000")
     p.send_signal(signal.SIGKILL)
