@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "runner/keeper.h"
 #include "runner/modes.h"
 #include "runner/streams.h"
 #include "runner/tty.h"
@@ -41,8 +42,9 @@ struct relay {
 	struct desk desk;
 	struct door *door; /* NULL: none */
 	struct streams streams;
-	struct tty tty;
-	struct modes modes;
+	struct tty own_tty, *tty;
+	struct modes own_modes, *modes;
+	struct keeper keeper; /* if there is one, tty and modes are in its page */
 	bool pty;
 	struct relay_wish wish;
 
@@ -71,11 +73,13 @@ int relay_new(const struct relay_wish *w, struct relay **out, struct err *e)
 	int rc;
 
 	r->wish = *w;
+	r->tty = &r->own_tty;
+	r->modes = &r->own_modes;
 	sw.pty = r->pty = w->want_tty && tty && isatty(1) == 1;
-	r->tty.fd = -1;
+	r->tty->fd = -1;
 	r->desk.sock = -1;
 	if (tty && !w->no_input)
-		tty_look(&r->tty, 0);
+		tty_look(r->tty, 0);
 	rc = streams_open(&r->streams, &sw);
 	if (rc) {
 		relay_free(r);
@@ -92,7 +96,7 @@ bool relay_wants_pty(const struct relay *r)
 
 void relay_pty_init(const struct relay *r, int master)
 {
-	tty_copy(&r->tty, master);
+	tty_copy(r->tty, master);
 }
 
 void relay_child_fds(const struct relay *r, int fds[3])
@@ -136,10 +140,31 @@ static int take_signals(struct relay *r)
 	return fd;
 }
 
+/* Without one the terminal stays as it is if we are killed: no reason not to run. */
+static void take_keeper(struct relay *r)
+{
+	if (!r->pty || keeper_start(&r->keeper, r->tty, r->modes) < 0)
+		return;
+	r->tty = &r->keeper.page->tty;
+	r->modes = &r->keeper.page->modes;
+}
+
+static void part_with_keeper(struct relay *r)
+{
+	if (r->tty == &r->own_tty)
+		return;
+	r->own_tty = *r->tty;
+	r->own_modes = *r->modes;
+	r->tty = &r->own_tty;
+	r->modes = &r->own_modes;
+	keeper_stop(&r->keeper);
+}
+
 /* The terminal first: with SIGTTOU unblocked it could stop us. */
 static void give_back(struct relay *r)
 {
-	tty_restore(&r->tty);
+	tty_restore(r->tty);
+	part_with_keeper(r);
 	if (!r->signals_taken)
 		return;
 	r->signals_taken = false;
@@ -202,16 +227,16 @@ static void take_terminal(struct loop *l)
 	struct streams *s = &r->streams;
 
 	l->look_at = 0;
-	if (r->tty.fd < 0 || !pump_active(&s->pump[0]))
+	if (r->tty->fd < 0 || !pump_active(&s->pump[0]))
 		return;
-	if (!tty_foreground(&r->tty)) {
+	if (!tty_foreground(r->tty)) {
 		s->pump[0].paused = true;
 		l->look_at = now_ms() + LOOK_MS;
 		return;
 	}
 	if (s->master >= 0) {
-		tty_raw(&r->tty);
-		tty_resize(&r->tty, s->master);
+		tty_raw(r->tty);
+		tty_resize(r->tty, s->master);
 	}
 	s->pump[0].paused = r->pty ? s->master < 0 : !l->end->started;
 }
@@ -224,7 +249,7 @@ static void on_pty(struct loop *l, int *fd)
 		fail(l, EPROTO, "the sandbox sent a terminal that was not asked for");
 		return;
 	}
-	streams_attach(&r->streams, TAKE_FD(*fd), &r->modes);
+	streams_attach(&r->streams, TAKE_FD(*fd), r->modes);
 	take_terminal(l);
 }
 
@@ -310,7 +335,7 @@ static void hush(void *arg, bool on)
 	}
 	for (int i = 1; i < 3; i++)
 		pump_drain(&l->r->streams.pump[i]);
-	tty_restore(&l->r->tty);
+	tty_restore(l->r->tty);
 }
 
 static void on_gate(struct loop *l)
@@ -360,7 +385,7 @@ static void on_signal(struct loop *l)
 		switch (si.ssi_signo) {
 		case SIGWINCH:
 			if (l->r->streams.master >= 0)
-				tty_resize(&l->r->tty, l->r->streams.master);
+				tty_resize(l->r->tty, l->r->streams.master);
 			break;
 		case SIGCONT:
 			take_terminal(l);
@@ -481,7 +506,7 @@ static void suspend(struct loop *l)
 			return; /* what it said before it stopped has to be seen before */
 	}
 	l->stopping = false;
-	tty_restore(&r->tty);
+	tty_restore(r->tty);
 	kill(r->pty ? 0 : getpid(), SIGTSTP);
 	if (r->tstp_taken) {
 		sigemptyset(&tstp);
@@ -531,7 +556,7 @@ static void reset_modes(struct loop *l)
 	l->reset_done = true;
 	if (end->exited && !WIFSIGNALED(end->wait_status) && !end->timed_out)
 		return;
-	n = modes_reset(&l->r->modes, text);
+	n = modes_reset(l->r->modes, text);
 	if (n > 0)
 		pump_load(&l->r->streams.pump[1], text, n);
 }
@@ -641,6 +666,7 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 		return err_sys(e, sigfd, "cannot take signals");
 	}
 	l.sigfd = sigfd;
+	take_keeper(r);
 	/* If PID 1 is gone already, what it has said is waiting for us. */
 	if (r->go)
 		ctl_send(ctl,

@@ -207,17 +207,36 @@ def test_terminal_is_restored(stet, work, how):
         for pid in children(shell.pid):
             os.kill(pid, getattr(signal, f"SIG{how}"))
     shell.expect(r"over:\d+")
-    if how == "KILL":
-        # Nobody can clean up after SIGKILL; the shell itself must be able to.
-        shell.sendline("stty sane")
     shell.sendline("echo back:$((1+1))")
     shell.expect("back:2")
     shell.expect("outer> ")
-    if how != "KILL":
-        wait_until(lambda: settings(shell)[:4] == before[:4],
-                   message=lambda: f"{before[:4]} -> {settings(shell)[:4]}")
+    wait_until(lambda: settings(shell)[:4] == before[:4],
+               message=lambda: f"{before[:4]} -> {settings(shell)[:4]}")
     shell.sendline("exit")
     shell.close()
+
+
+def test_terminal_is_restored_for_a_script(stet, work):
+    """Nobody but us puts it back there, and we are killed."""
+    inner = "printf '\\033[?1049h\\033[?25l'; echo READY; sleep 1000"
+    c = spawn(stet, ["sh", "-c", f'{stet.path} run --quiet -- sh -c "{inner}"; read x'], work)
+    before = settings(c)
+    c.expect("READY")
+    wait_until(lambda: settings(c)[:4] != before[:4])
+    pid = next(p for p in descendants(c.pid) if os.readlink(f"/proc/{p}/exe") == stet.path)
+    os.kill(pid, signal.SIGKILL)
+    c.expect_exact("\x1b[?1049l")
+    c.expect_exact("\x1b[?25h")
+    wait_until(lambda: settings(c)[:4] == before[:4],
+               message=lambda: f"{before[:4]} -> {settings(c)[:4]}")
+    wait_until(lambda: not stet.background())
+    c.close()
+
+
+def descendants(pid):
+    for child in children(pid):
+        yield child
+        yield from descendants(child)
 
 
 def children(pid):
