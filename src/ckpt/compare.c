@@ -52,7 +52,7 @@ static int chosen(const struct compare *c, const char *rel)
 			 rel);
 	n = strlen(path);
 	for (const char *const *p = c->paths; *p; p++) {
-		m = strlen(*p);
+		m = strcmp(*p, "/") == 0 ? 0 : strlen(*p);
 		if (strncmp(path, *p, m) == 0 && (path[m] == '\0' || path[m] == '/'))
 			return 1;
 		above = above || (strncmp(path, *p, n) == 0 && (*p)[n] == '/');

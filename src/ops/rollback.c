@@ -100,6 +100,12 @@ static int give_up(struct op_ctx *ctx, struct home *h, struct txn *t,
 static int check_options(const struct rollback_req *rq, const struct txn_record *rec,
 			 struct err *e)
 {
+	if (rq->kill && !rq->to) {
+		err_set(e, ERR_USAGE,
+			"--kill goes with --to: what is thrown away has ended");
+		return err_hint(e, "stet rollback t%lld --to N --kill",
+				(long long)rec->id);
+	}
 	if ((!rq->ours && !rq->theirs) || (txn_in_place(rec) && !rq->to))
 		return 0;
 	return err_set(e, ERR_USAGE,

@@ -152,6 +152,7 @@ def test_what_is_not_kept_yet_is_kept(stet, ended):
     ("d", "0", "./a:two\n./d/c:c\n./d/e/f:f\n"),
     ("b", "1", "./a:two\n./b:b\n./d/d:d\n"),
     (".", "1", ONE),
+    ("/", "1", ONE),
 ])
 def test_restore(stet, ended, path, seq, seen):
     stet("restore", path, "--from", seq, cwd=ended).ok()
@@ -193,6 +194,7 @@ def test_fork_and_explore_at(stet, ended):
 @pytest.mark.parametrize("words, rc, message", [
     (["rollback", "--to", "9"], 1, "t1 has no checkpoint 9; see: stet log t1"),
     (["rollback", "--to", "x"], 1, "--to: 'x' is not the number of a checkpoint; see: stet log"),
+    (["rollback", "--kill"], 1, "--kill goes with --to"),
     (["diff", "1..9"], 1, "t1 has no checkpoint 9; see: stet log t1"),
     (["show", "x"], 1, "show: which checkpoint?"),
     (["restore", "a"], 1, "restore: --from N is missing; stet log lists the checkpoints"),
