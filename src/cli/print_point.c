@@ -30,19 +30,22 @@ static void cause(struct buf *b, const struct ckpt_record *r)
 			 (long long)r->target);
 }
 
-/* The command it was made before, or what somebody wrote about it. */
+/* The command it was made before, and what somebody (or a rule) had to say about it. */
 static void words(struct buf *b, const struct ckpt_record *r)
 {
-	const char *s = r->note ? r->note : r->command;
-
-	if (s)
-		text_escape(b, s, strlen(s));
+	if (r->command)
+		text_escape(b, r->command, strlen(r->command));
+	if (!r->note)
+		return;
+	buf_adds(b, r->command ? "  (" : "");
+	text_escape(b, r->note, strlen(r->note));
+	buf_adds(b, r->command ? ")" : "");
 }
 
 int print_timeline(struct cli *c, const struct log_res *res)
 {
 	static const char *const heads[COLUMNS] = { "N", "TIME", "CAUSE", "CHANGES",
-						    "COMMAND OR NOTE" };
+						    "COMMAND, NOTE" };
 	size_t n = res->points.n;
 	AUTO_FREE struct buf *rows = xcalloc((n + 2) * COLUMNS, sizeof(*rows));
 	struct buf *last = &rows[(n + 1) * COLUMNS];

@@ -139,6 +139,26 @@ for i in range(4):
     agent.end()
 
 
+def test_holes_are_not_read(stet, work):
+    """What was changed in this very second is compared with everything stopped: not its holes."""
+    agent = Agent(stet, work, PYTHON, "-c", "import os, sys; f = open('f', 'wb'); f.write(b'a'); "
+                  "f.seek(1 << 30); f.write(b'b'); f.truncate(1 << 33); f.close(); print('ready', flush=True); "
+                  "sys.stdin.readline(); f = open('f', 'r+b'); f.seek(1 << 29); f.write(b'c'); f.close(); "
+                  "print('ready', flush=True); sys.stdin.readline(); f = open('f', 'rb'); f.seek(1 << 29); "
+                  "print(f.read(1), f.seek(1 << 30), f.read(1), os.stat('f').st_size)")
+    agent.ready()
+    r = stet("checkpoint", "--json", cwd=work).ok().json()
+    # 8 GiB take half a minute to be read, here or there.
+    assert r["last"] == 1 and r["paused_us"] < 5_000_000, r
+    agent.go()
+    agent.ready()
+    assert checkpoint(stet, work)["last"] == 2
+    stet("rollback", "--to", "1", cwd=work).ok()
+    agent.go()
+    assert agent.line() == f"b'\\x00' {1 << 30} b'b' {1 << 33}"
+    agent.end()
+
+
 def test_restore_while_it_runs(stet, work, tree):
     tree(work, {"a": "a", "d": {"c": "c"}})
     agent = Agent(stet, work, "sh", "-c",
@@ -398,6 +418,8 @@ def test_named_by_the_call(stet, work, calls, want):
     points = [json.loads(x) for x in stet("log", "--json", cwd=work).ok().out.splitlines()]
     got = [(p["cause"], p["command"], bool(p["note"]) if p["cause"] == "risky" else p["note"]) for p in points]
     assert got == want, points
+    line = stet("log", cwd=work).ok().out.splitlines()[1]
+    assert want[0][1] in line and (points[0]["note"] or "") in line, line
 
 
 def test_every_call_of_a_script(stet, work):
