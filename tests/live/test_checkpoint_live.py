@@ -233,6 +233,62 @@ def test_no_shell_notices(stet, work):
     p.close()
 
 
+SERVER = r"""
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+fd = libc.inotify_init1(os.O_NONBLOCK)
+def told():
+    names, data = set(), b""
+    while True:
+        try:
+            data += os.read(fd, 65536)
+        except BlockingIOError:
+            break
+    while data:
+        _, mask, _, n = struct.unpack_from("iIII", data)
+        names.add(data[16:16 + n].rstrip(b"\0").decode())
+        data = data[16 + n:]
+    return sorted(names - {""})
+def serve():
+    def read(name):
+        with open(name) as f:
+            return f.read()
+    return {d + "/" + n: read(d + "/" + n) for d, _, names in os.walk(".") for n in names}
+os.makedirs("site/img")
+os.chdir("site")
+for name, text in (("index", "1"), ("img/a", "1")):
+    open(name, "w").write(text)
+for name in (".", "img"):
+    libc.inotify_add_watch(fd, name.encode(), 0x2 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200)
+def wait():
+    print("ready", flush=True)
+    sys.stdin.readline()
+wait()
+open("index", "w").write("two")
+open("new", "w").write("new")
+os.unlink("img/a")
+told()
+wait()
+print(told(), sorted(serve().items()), flush=True)
+open("index", "w").write("three")
+print(told(), flush=True)
+"""
+
+
+def test_a_server_is_told(stet, work):
+    """What watches its files, as development servers do, hears of a rollback, and serves the state."""
+    agent = Agent(stet, work, PYTHON, "-c", SERVER)
+    agent.ready()
+    assert checkpoint(stet, work)["last"] == 1
+    agent.go()
+    agent.ready()
+    stet("rollback", "--to", "1", cwd=work).ok()
+    agent.go()
+    assert agent.line() == "['a', 'index', 'new'] [('./img/a', '1'), ('./index', '1')]"
+    assert agent.line() == "['index']"
+    agent.end()
+
+
 def test_kill(stet, work):
     agent = Agent(stet, work, "sh", "-c",
                   "echo 1 > f; sleep 310 & echo ready; read x; wait $!; echo $?")
