@@ -34,6 +34,9 @@ static bool may_watch(size_t names)
 	return names >= (text && *text ? (size_t)strtoul(text, NULL, 10) : WATCH_FROM);
 }
 
+/* So much is read again in more time than that: what was written just now is in doubt. */
+enum { WATCH_FROM_BYTES = 16 << 20 };
+
 /* No write(2) takes longer than this, we say, if nobody can tell us whether it has ended. */
 enum { WRITING_NS = 1000000000 };
 
@@ -42,6 +45,7 @@ struct look {
 	struct ck_watch *watch;
 	struct ck_paths again;
 	int64_t began, stopped; /* by the clock that files are stamped with */
+	uint64_t copied;	/* bytes, by the first walk */
 	char *written;		/* live_freeze() */
 	size_t nwritten;
 };
@@ -214,7 +218,8 @@ static int watch_late(struct look *l, struct ck_state *now, struct err *e)
 static int look_live(struct look *l, bool stay, struct ck_state *now, struct err *e)
 {
 	bool told = false;
-	int r = !l->watch && may_watch(now->n) ? watch_late(l, now, e) : 0;
+	bool late = !l->watch && (may_watch(now->n) || l->copied >= WATCH_FROM_BYTES);
+	int r = late ? watch_late(l, now, e) : 0;
 
 	if (r == 0)
 		r = follow(l, true, now, e);
@@ -254,6 +259,7 @@ int checks_look(struct checks *c, bool stay, struct ck_state *last, struct ck_st
 	if (c->live && may_watch(last->n))
 		l.watch = s.watch = ck_watch_new();
 	r = ck_scan(&s, now, e);
+	l.copied = s.bytes;
 	if (r == 0 && c->live && (stay || checks_differ(last, now)))
 		r = look_live(&l, stay, now, e);
 	if (r < 0)
