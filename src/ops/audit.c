@@ -33,7 +33,7 @@ static void complain(void *arg, uint64_t line, const char *what)
 
 /* Which transactions the books know the beginning of. */
 struct known {
-	int64_t first; /* before it there were no books */
+	int64_t first; /* what was before it has gone with the oldest volumes */
 	int64_t *v;
 	size_t n;
 	struct audit_res *res;
@@ -66,6 +66,15 @@ static int look_up(void *arg, struct txn_record *r, struct err *e)
 	return 0;
 }
 
+/* Called for the first transaction that there is. */
+static int no_books(void *arg, struct txn_record *r, struct err *e)
+{
+	(void)r;
+	(void)e;
+	complain(arg, 0, "there are no books, and the journal has transactions");
+	return 1;
+}
+
 static int by_number(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -77,14 +86,20 @@ static int by_number(const void *a, const void *b)
 static int compare_journal(struct home *h, struct audit_res *res, struct err *e)
 {
 	struct known k = { .res = res };
-	struct audit_reader *r;
+	struct audit_reader *r = NULL;
 	struct audit_line l;
+	bool whole = true;
 	int64_t id;
-	int x = 0;
+	int x;
 
-	if (audit_reader_open(h->dir, &r) < 0)
-		return 0;
+	audit_reader_open(h->dir, &r);
+	if (!r)
+		return journal_txn_each(h->journal, JOURNAL_ALL, no_books, res, e) < 0
+			       ? -1
+			       : 0;
 	while (audit_read(r, &l) > 0) {
+		if (l.number == 1)
+			whole = l.seq <= 1;
 		id = begun(&l);
 		if (!id)
 			continue;
@@ -93,11 +108,11 @@ static int compare_journal(struct home *h, struct audit_res *res, struct err *e)
 		k.v[k.n++] = id;
 	}
 	audit_reader_close(r);
-	if (k.n) {
+	if (k.n)
 		qsort(k.v, k.n, sizeof(*k.v), by_number);
-		k.first = k.v[0];
-		x = journal_txn_each(h->journal, JOURNAL_ALL, look_up, &k, e);
-	}
+	if (!whole)
+		k.first = k.n ? k.v[0] : INT64_MAX;
+	x = journal_txn_each(h->journal, JOURNAL_ALL, look_up, &k, e);
 	free(k.v);
 	return x < 0 ? -1 : 0;
 }

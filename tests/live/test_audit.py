@@ -162,6 +162,17 @@ def test_harm_is_found(stet, work, name):
     stet("audit", "verify").ok(7)
 
 
+def test_books_that_are_gone_are_missed(stet, work):
+    """Log and head together: the journal knows that there were some."""
+    sound(stet)
+    stet("exec", "--", "touch", "a", cwd=work).ok()
+    for name in ("audit.jsonl", "audit.head"):
+        os.unlink(os.path.join(stet.state, name))
+    assert "there are no books" in stet("audit", "verify").ok(7).out
+    stet("exec", "--", "true", cwd=work).ok()
+    assert "the journal has t1" in stet("audit", "verify").ok(7).out
+
+
 def test_an_older_copy_is_found(stet, work):
     """Log and head set back together: the chain is whole, the journal knows better."""
     stet("exec", "--", "true", cwd=work).ok()
