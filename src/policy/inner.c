@@ -83,7 +83,7 @@ static void judge_value(struct scene *s, const struct cmd *c, const struct word 
 	if (w->flags & WORD_OPEN)
 		judge_defer(s);
 	else
-		judge_shell(s, text, strlen(text), c);
+		judge_shell(s, text, strlen(text), c, 0);
 }
 
 /* A word as it must be written for a shell to see it so. */
@@ -136,7 +136,10 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 			if (!option_is(l, in->texts[k], o))
 				continue;
 			text = behind_pattern(s, in->texts[k], o->value.s);
-			if (text)
+			/* sh -c TEXT NAME ARG... */
+			if (text && in->script && !(o->value.flags & WORD_OPEN))
+				judge_shell(s, text, strlen(text), c, rest + 1);
+			else if (text)
 				judge_value(s, c, &o->value, text);
 			taken |= !strchr(in->texts[k], '=');
 		}
@@ -288,7 +291,7 @@ static void judge_text(struct scene *s, const struct cmd *c, const char *text,
 	}
 	if (remote)
 		s->cwd = s->workspace = s->home = NULL;
-	judge_shell(s, text, strlen(text), c);
+	judge_shell(s, text, strlen(text), c, 0);
 	s->cwd = cwd;
 	s->workspace = workspace;
 	s->home = home;

@@ -186,7 +186,7 @@ int policy_judge_text(const struct policy *p, const char *text, size_t len,
 	if (len > POLICY_TEXT_MAX)
 		return err_set(e, ERR_USAGE, "the text is longer than %d bytes",
 			       POLICY_TEXT_MAX);
-	judge_shell(&s, text, len, NULL);
+	judge_shell(&s, text, len, NULL, 0);
 	arena_free(&arena);
 	return 0;
 }

@@ -139,8 +139,12 @@ void judge_command(struct scene *s, struct cmd *c);
 /* A redirection that writes to @target. */
 void judge_write(struct scene *s, const struct word *target);
 
-/* Shell text, in a shell of its own, on the standard input of @c (NULL: none is known). */
-void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c);
+/*
+ * Shell text, in a shell of its own, on the standard input of @c (NULL: none is known). The words
+ * of @c from @args on are its parameters, from $1; 0: they are not known.
+ */
+void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c,
+		 size_t args);
 
 /* The rules, for one command line. True if one matched for sure. */
 bool match_rules(struct scene *s, const struct cmd *c, const struct line *l);

@@ -670,7 +670,8 @@ void shell_eval(struct shell *sh, const char *text, const struct flow *in,
 	sh->tree = tree;
 }
 
-void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c)
+void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c,
+		 size_t args)
 {
 	struct shell sh = { .s = s };
 	struct flow in = { 0 };
@@ -687,6 +688,10 @@ void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd
 	text = arena_str(s->arena, text, len);
 	if (c)
 		in = (struct flow){ c->from, c->input, c->input_open };
+	if (args && !c->more) {
+		sh.nargs = args < c->n ? c->n - args : 0;
+		sh.args = c->words + c->n - sh.nargs;
+	}
 	shell_eval(&sh, text, &in, &done);
 	s->cwd = cwd;
 	s->from = from;
