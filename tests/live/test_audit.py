@@ -78,6 +78,18 @@ def test_every_exec(stet, work):
     sound(stet)
 
 
+def test_where_it_was(stet, work):
+    """A word that is no absolute path is judged and recorded where its process was."""
+    (work / "go").write_text("#!/bin/sh\nmkdir d d/x; cd d; rm -rf x && echo gone\n"
+                             "true; cd /; rm -rf etc || echo kept; ./bin/true\n")
+    (work / "go").chmod(0o755)
+    assert stet("exec", "--", "./go", cwd=work).ok().out == "gone\nkept\n"
+    got = {(r["argv"][0], r["outcome"], r["cwd"]) for r in records(stet) if r["event"] == "exec"}
+    assert got == {("/bin/sh", "ran", str(work)),
+                   ("mkdir", "ran", str(work)), ("rm", "ran", f"{work}/d"), ("rm", "denied", "/"),
+                   ("./bin/true", "ran", "/")}
+
+
 def test_tree_of_processes(stet, work):
     """Indented by who started whom; a check begins anew, with the same numbers."""
     deep = "sh -c 'sh -c \"true; :\"; ls; :'; env true; (ls; :)"

@@ -303,6 +303,56 @@ static void test_execs(void **state)
 	}
 }
 
+static const char *find_cwd(void *ctx)
+{
+	++*(unsigned *)ctx;
+	return "/home/me/project";
+}
+
+/* The directory is asked for if it matters, and makes the same of it. */
+static void test_directory_later(void **state)
+{
+	static const struct {
+		bool asked;
+		const char *argv[4];
+	} cases[] = {
+		{ false, { "true" } },
+		{ false, { "ls", "-l", "../x" } },
+		{ false, { "rm", "-rf", "/etc" } },
+		{ true, { "rm", "-rf", "build" } },
+		{ true, { "rm", "-rf", "../../.." } },
+		{ true, { "rm", "-rf", "/proc/self/cwd/x" } },
+		{ false, { "sh", "-c", "cd /; rm -rf etc" } },
+		{ true, { "sh", "-c", "cd ..; rm -rf x" } },
+		{ true, { "sh", "-c", "rm -rf \"$PWD\"" } },
+		{ true, { "sh", "-c", "cat x > ../y" } },
+	};
+	size_t i, n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		unsigned asked = 0;
+		struct exec_facts f = { .argv = cases[i].argv,
+					.cwd = "/home/me/project",
+					.workspace = "/home/me/project",
+					.home = "/home/me" };
+		struct verdict now, later;
+
+		for (n = 0; n < ARRAY_SIZE(cases[i].argv) && cases[i].argv[n]; n++)
+			;
+		f.argc = n;
+		policy_judge_exec(policy_builtin(), &f, &now);
+		f.cwd = NULL;
+		f.find_cwd = find_cwd;
+		f.cwd_ctx = &asked;
+		policy_judge_exec(policy_builtin(), &f, &later);
+		if (now.kind != later.kind || now.rule != later.rule ||
+		    cases[i].asked != (asked > 0))
+			fail_msg("case %zu: %s, then %s, asked %u times", i,
+				 verdict_name(now.kind), verdict_name(later.kind), asked);
+	}
+}
+
 /* Asked before it is executed, what is not known is deferred; that is no softer a no. */
 static void test_ahead(void **state)
 {
@@ -523,12 +573,19 @@ static void test_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_documents),   cmocka_unit_test(test_too_large),
-		cmocka_unit_test(test_bomb),	    cmocka_unit_test(test_builtin),
-		cmocka_unit_test(test_execs),	    cmocka_unit_test(test_ahead),
-		cmocka_unit_test(test_place),	    cmocka_unit_test(test_facts),
-		cmocka_unit_test(test_text_limits), cmocka_unit_test(test_layers),
-		cmocka_unit_test(test_rules),	    cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_too_large),
+		cmocka_unit_test(test_bomb),
+		cmocka_unit_test(test_builtin),
+		cmocka_unit_test(test_execs),
+		cmocka_unit_test(test_ahead),
+		cmocka_unit_test(test_directory_later),
+		cmocka_unit_test(test_place),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_text_limits),
+		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
