@@ -235,6 +235,9 @@ static int run(struct cli *c, const struct verb *v, const void *req, void *res,
 	progress_begin(&c->ctx, &p);
 	r = v->run(&c->ctx, req, res, e);
 	progress_end(&c->ctx, &p);
+	/* Wherever the disk was found full: that is said by the message, this by nobody else. */
+	if (r < 0 && (e->sys == ENOSPC || e->sys == EDQUOT) && !e->hint[0])
+		err_hint(e, "free some space there, or let old data go: stet prune");
 	return r;
 }
 

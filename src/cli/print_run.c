@@ -47,7 +47,7 @@ static void not_executed(struct buf *b, const struct run_res *res)
 	const char *name = res->rec.argv[0];
 	int err = res->run.exec_errno;
 
-	buf_adds(b, "stet: ");
+	buf_adds(b, *name ? "stet: " : "stet: ''");
 	text_quote(b, name, strlen(name));
 	buf_addf(b, ": %s\n",
 		 err == ENOENT && !strchr(name, '/') ? "command not found"

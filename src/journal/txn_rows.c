@@ -516,6 +516,8 @@ int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *
 	sqlite3_clear_bindings(st);
 	if (n != 0)
 		return n < 0 ? -1 : 0;
+	if (!*name)
+		buf_adds(&shown, "''");
 	text_quote(&shown, name, strlen(name));
 	return err_set(e, ERR_USAGE, "there is no transaction named %s", buf_str(&shown));
 }

@@ -301,8 +301,10 @@ int doctor_filesystems(struct doctor_report *r, struct err *e)
 	char cwd[PATH_MAX];
 	size_t i;
 
-	if (!getcwd(cwd, sizeof(cwd)))
-		return err_sys(e, errno, "current directory");
+	if (!getcwd(cwd, sizeof(cwd))) {
+		err_sys(e, errno, "current directory");
+		return err_hint(e, "cd to a directory that exists");
+	}
 	places[STATE].path = existing(state_dir());
 	places[TMP].path = xstrdup("/tmp");
 	places[HOME].path = env("HOME") ? xstrdup(env("HOME")) : NULL;

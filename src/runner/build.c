@@ -177,6 +177,8 @@ static int build_scratch(struct build *b, const struct step *s, struct err *e)
 static int overlay_failed(const struct step *s, int r, const char *why, struct err *e)
 {
 	err_sys(e, r, "cannot overlay %s%s%s", s->source, *why ? ": " : "", why);
+	if (r == -ENOSPC || r == -EDQUOT)
+		return -1;
 	if (r == -EPERM || r == -ENODEV)
 		e->kind = ERR_UNSUPPORTED;
 	return err_hint(e, "`stet doctor` says what this machine lacks");

@@ -101,11 +101,11 @@ int txn_verify(struct home *h, check_fn *fn, void *arg, unsigned *checked, struc
 	    txn_orphans(h, &pr, e) < 0)
 		return -1;
 	if (pr.orphans) {
-		snprintf(
-			line, sizeof(line),
-			"%llu directories in the stores belong to no transaction; stet prune "
-			"deletes them",
-			(unsigned long long)pr.orphans);
+		snprintf(line, sizeof(line),
+			 "%llu director%s in the stores belong%s to no transaction; stet "
+			 "prune deletes %s",
+			 (unsigned long long)pr.orphans, pr.orphans == 1 ? "y" : "ies",
+			 pr.orphans == 1 ? "s" : "", pr.orphans == 1 ? "it" : "them");
 		fn(arg, line);
 	}
 	return 0;

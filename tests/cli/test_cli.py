@@ -78,6 +78,8 @@ BAD = [
     (["status", "t99"], 1, r"there is no transaction 99; see: stet list"),
     (["diff", "no-such-name"], 1, r"there is no transaction named no-such-name; see: stet list"),
     (["rollback", "--dry-run", "t99"], 1, r"there is no transaction 99; see: stet list"),
+    (["status", ""], 1, r"there is no transaction named ''; see: stet list"),
+    (["run", "-q", "--", ""], 127, r"'': command not found"),
     (["prune", "t99"], 1, r"there is no transaction 99; see: stet list"),
     (["explore", "t99"], 125, r"there is no transaction 99; see: stet list"),
     (["explore", "t1", "cmd"], 125,

@@ -84,6 +84,15 @@ def test_recover_and_check(stet, pending):
     assert len(stet("check", "--json").ok(7).json()["wrong"]) == 1
 
 
+def test_check_of_what_belongs_to_nobody(stet, work):
+    stet.sh("echo x > f", cwd=work).ok()
+    os.mkdir(stet.state + "/tx/0123456789abcdef")
+    assert "1 directory in the stores belongs to no transaction; stet prune deletes it\n" in \
+        stet("check").ok(7).out
+    stet("prune").ok()
+    stet("check").ok()
+
+
 def test_forget(stet, work):
     for i in range(4):
         stet.sh(f"head -c 10000 /dev/urandom > f{i}", cwd=work,

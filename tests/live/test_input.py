@@ -212,7 +212,11 @@ def test_full_disk_under_the_state(stet, filesystem):
         assert r.out == "RAN\n"
     else:
         complains(r, 125)
-        assert "RAN" not in r.out
+        assert "RAN" not in r.out and "stet prune" in r.err
+    r = stet("explore", "first", "--", "true", env=env)
+    if r.rc != 0:
+        complains(r, 125)
+        assert "stet prune" in r.err
     os.unlink(fill)
     names = [t["name"] for t in stet("list", "--json", env=env).ok().json()["transactions"]]
     assert "first" in names

@@ -168,7 +168,7 @@ static void complain(void *arg, const char *what)
 {
 	struct result *r = arg;
 
-	if (strstr(what, "belong to no transaction"))
+	if (strstr(what, "to no transaction"))
 		r->orphans++;
 	else if (!r->complaint[0])
 		snprintf(r->complaint, sizeof(r->complaint), "%s", what);
