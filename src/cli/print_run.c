@@ -42,16 +42,13 @@ static void headline(struct buf *b, const struct run_res *res)
 }
 
 /* In the words of a shell. */
-static void not_executed(struct buf *b, const struct run_res *res)
+static void not_executed(struct buf *b, const char *name, const struct run_result *r)
 {
-	const char *name = res->rec.argv[0];
-	int err = res->run.exec_errno;
-
 	buf_adds(b, *name ? "stet: " : "stet: ''");
 	text_quote(b, name, strlen(name));
 	buf_addf(b, ": %s\n",
-		 err == ENOENT && !strchr(name, '/') ? "command not found"
-						     : strerror(err));
+		 r->exec_errno == ENOENT && !strchr(name, '/') ? "command not found"
+							       : strerror(r->exec_errno));
 }
 
 static void trouble(struct buf *b, const struct run_result *r)
@@ -166,7 +163,7 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (res->run.reason == RUN_ERROR)
 		trouble(&b, &res->run);
 	if (res->run.exec_errno)
-		not_executed(&b, res);
+		not_executed(&b, res->rec.argv[0], &res->run);
 	if (res->run.reason == RUN_POLICY)
 		buf_addf(&b, "stet: ended by %s%s%s\n", res->run.gate.rule,
 			 *res->run.gate.why ? ": " : "", res->run.gate.why);
@@ -189,21 +186,29 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 
 int print_explore(struct cli *c, const void *req, const void *result, struct err *e)
 {
+	const struct explore_req *rq = req;
 	const struct explore_res *res = result;
+	const char *shell = op_ctx_env(&c->ctx, "SHELL");
 	long long id = res->rec.id;
 	AUTO_BUF struct buf b = BUF_INIT;
 
 	(void)e;
 	if (res->run.reason == RUN_ERROR)
 		trouble(&b, &res->run);
-	show_flush(c, &b);
-	if (!((const struct explore_req *)req)->quiet && res->was_copy)
-		fprintf(c->out, "stet: left the copy of t%lld; nothing of it is kept\n",
-			id);
-	else if (!((const struct explore_req *)req)->quiet)
-		fprintf(c->out,
+	if (res->run.exec_errno)
+		not_executed(&b,
+			     rq->argv ? rq->argv[0]
+			     : shell  ? shell
+				      : "/bin/sh",
+			     &res->run);
+	if (!rq->quiet && res->was_copy)
+		buf_addf(&b, "stet: left the copy of t%lld; nothing of it is kept\n", id);
+	else if (!rq->quiet)
+		buf_addf(
+			&b,
 			"stet: left t%lld, still pending    look: stet diff t%lld    keep: stet "
 			"commit t%lld    throw away: stet rollback t%lld\n",
 			id, id, id, id);
+	show_flush(c, &b);
 	return 0;
 }

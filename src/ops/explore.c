@@ -169,6 +169,10 @@ static json_t *explore_json(const void *result)
 	json_object_set_new(o, "txn", json_txn(&res->rec));
 	json_object_set_new(o, "exit", json_integer(res->run.status));
 	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
+	if (res->run.reason == RUN_ERROR)
+		json_object_set_new(o, "error", json_error_detail(&res->run.trouble));
+	if (res->run.exec_errno)
+		json_set_str(o, "not_executed", strerror(res->run.exec_errno));
 	return o;
 }
 

@@ -66,7 +66,8 @@ static int64_t now_ns(void)
 static int finish(struct home *h, struct txn *t, enum txn_state to, int exit_status,
 		  const char *reason, struct err *e)
 {
-	int64_t end = now_ns();
+	/* The command's own end, not that of a later visit. */
+	int64_t end = t->rec.end_ns ? t->rec.end_ns : now_ns();
 
 	if (journal_txn_end(h->journal, t->rec.id, to, exit_status, reason, end,
 			    JOURNAL_LAZY, e) < 0)

@@ -560,6 +560,19 @@ def test_explore_sees_the_same_view(stet, home, work):
     assert stet("explore", "t1", "--", "true", cwd=work).ok(125).err.startswith("stet: t1")
 
 
+def test_explore_of_what_cannot_be_executed(stet, work):
+    stet.sh("echo x > f", cwd=work).ok()
+    ended = stet.transactions()[0]["end"]
+    r = stet("explore", "-q", "--", "no-such-command", cwd=work).ok(127)
+    assert r.err == "stet: no-such-command: command not found\n"
+    r = stet("explore", "-q", cwd=work, env={"SHELL": "/no/shell"}).ok(127)
+    assert r.err == "stet: /no/shell: No such file or directory\n"
+    assert stet("explore", "--json", "--", "/etc/passwd", cwd=work).ok(126).err.endswith(
+        '"not_executed":"Permission denied"}\n')
+    # A visit is not the end of the command.
+    assert stet.transactions()[0]["end"] == ended
+
+
 QUESTION = r"\[c\]ommit  \[d\]iff  \[k\]eep  \[r\]oll back \? "
 
 
