@@ -24,6 +24,10 @@ int main(int argc, char **argv)
 	int fd;
 
 	signal(SIGBUS, on_sigbus);
+	/* Ignored, as some daemons leave it, nobody could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
+	/* At a limit of file sizes a write is to fail, not to end us; commands get it back. */
+	signal(SIGXFSZ, SIG_IGN);
 
 	/*
 	 * With a standard descriptor closed, the next file we open would take its place, and

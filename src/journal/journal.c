@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,6 +121,14 @@ int db_corrupt(struct journal *j, const char *why, struct err *e)
 	return -1;
 }
 
+/* SQLite does not always tell what its write met. */
+static bool limited(void)
+{
+	struct rlimit l;
+
+	return getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_cur != RLIM_INFINITY;
+}
+
 int db_error(struct journal *j, int rc, const char *what, struct err *e)
 {
 	AUTO_BUF struct buf path = BUF_INIT;
@@ -162,7 +171,9 @@ int db_error(struct journal *j, int rc, const char *what, struct err *e)
 			return db_error(j, SQLITE_FULL, what, e);
 		err_sys(e, sys ? sys : EIO, "cannot %s: journal %s (%s)", what,
 			buf_str(&path), sqlite3_errstr(rc));
-		return -1;
+		return limited() ? err_hint(e, "a limit of file sizes is set; lift it: "
+					       "ulimit -f unlimited")
+				 : -1;
 	}
 }
 

@@ -51,12 +51,17 @@ struct init {
 	struct control control;
 };
 
-_Noreturn static void fail(const struct err *e)
+_Noreturn static void fail_to(int ctl, const struct err *e)
 {
 	struct ctl_msg m = { .type = CTL_ERROR, .err = *e };
 
-	ctl_send(FD_CTL, &m, -1, 0);
+	ctl_send(ctl, &m, -1, 0);
 	_exit(1);
+}
+
+_Noreturn static void fail(const struct err *e)
+{
+	fail_to(FD_CTL, e);
 }
 
 /* Returns what came with it. */
@@ -74,12 +79,17 @@ static uint64_t await(int sock, enum ctl_type type)
  * Nothing that the host had open may be found by the inside, not even in PID 1: only
  * the control socket, the command's streams, and stderr for --debug.
  */
-static void close_host(const struct init_args *a)
+static int close_host(const struct init_args *a)
 {
 	int high[] = { a->ctl, a->stdio[0], a->stdio[1], a->stdio[2], a->gate, a->door };
 
-	for (size_t i = 0; i < ARRAY_SIZE(high); i++)
-		high[i] = high[i] < 0 ? -1 : fcntl(high[i], F_DUPFD_CLOEXEC, 64);
+	for (size_t i = 0; i < ARRAY_SIZE(high); i++) {
+		if (high[i] < 0)
+			continue;
+		high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, FD_FIRST_FREE);
+		if (high[i] < 0)
+			return errno == EINVAL ? -EMFILE : -errno;
+	}
 	close(FD_CTL);
 	for (int i = 0; i < (int)ARRAY_SIZE(high); i++) {
 		close(FD_CTL + i);
@@ -87,6 +97,7 @@ static void close_host(const struct init_args *a)
 			dup3(high[i], FD_CTL + i, O_CLOEXEC);
 	}
 	close_range(FD_FIRST_FREE, ~0U, 0);
+	return 0;
 }
 
 static int enter(struct init *in, struct err *e)
@@ -298,6 +309,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	/* Now at the latest the root is the sandbox's. */
 	enter_cwd(in, sock);
 	take_streams(in, sock);
+	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
 	not_executed(sock, execute(spec->argv), false);
@@ -657,9 +669,13 @@ _Noreturn void init_main(const struct init_args *a)
 			   .control = { .listen = -1, .client = -1, .mark = -1 } };
 	struct err e = { 0 };
 	sigset_t chld;
-	int sigfd;
+	int sigfd, r;
 
-	close_host(a);
+	r = close_host(a);
+	if (r < 0) {
+		err_sys(&e, r, "cannot part with the host's descriptors");
+		fail_to(a->ctl, &e);
+	}
 	if (a->wait)
 		await(FD_CTL, CTL_BEGIN);
 	setsid();

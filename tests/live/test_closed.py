@@ -76,6 +76,18 @@ def test_few_descriptors(stet, work, limit):
         assert "RAN" not in r.out
 
 
+def test_enough_descriptors(stet, work):
+    assert wrapped(stet, ["prlimit", "--nofile=64:64"], work, "--on-success",
+                   "rollback").ok().out == "RAN\n"
+
+
+def test_a_limit_of_file_sizes(stet, work):
+    """It makes writes fail; it does not end us without a word."""
+    r = wrapped(stet, ["prlimit", "--fsize=0:0"], work)
+    refused(stet, work, r)
+    assert r.err.endswith("; a limit of file sizes is set; lift it: ulimit -f unlimited\n")
+
+
 @pytest.mark.parametrize("opts", [
     ["--hide", "/no-such-path-here"], ["--read-only", "/no-such-path-here"],
     ["--write-through", "/no-such-path-here"], ["--read-only", "/proc"],

@@ -2,6 +2,7 @@
 """Inside, the user is himself and his tools behave as they do outside."""
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -87,9 +88,9 @@ def test_exit_status_is_the_commands(stet, work, rc):
     assert stet.sh(f"exit {rc}", cwd=work).rc == rc
 
 
-@pytest.mark.parametrize("signal,rc", [("TERM", 143), ("KILL", 137), ("SEGV", 139)])
-def test_exit_status_of_a_signal(stet, work, signal, rc):
-    assert stet.sh(f"kill -{signal} $$", cwd=work).rc == rc
+@pytest.mark.parametrize("name,rc", [("TERM", 143), ("KILL", 137), ("SEGV", 139)])
+def test_exit_status_of_a_signal(stet, work, name, rc):
+    assert stet.sh(f"kill -{name} $$", cwd=work).rc == rc
 
 
 def test_not_found_and_not_executable(stet, work):
@@ -98,6 +99,13 @@ def test_not_found_and_not_executable(stet, work):
     assert stet.run("./plain", cwd=work).rc == 126
     assert stet.run("./", cwd=work).rc == 126
     assert stet.run("./missing", cwd=work).rc == 127
+
+
+def test_children_that_nobody_waits_for_outside(stet, work):
+    """Some daemons start programs with SIGCHLD ignored."""
+    r = stet.sh("bash -c 'exit 3'; exit $(($? + 1))", cwd=work,
+                preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert r.rc == 4, repr(r)
 
 
 def test_timeout(stet, work):
