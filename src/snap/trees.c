@@ -193,10 +193,19 @@ static bool has_layer(const struct txn_record *r, const char *path)
 	return false;
 }
 
+/* Of somebody else, who lets nothing be made or removed there. */
+static bool is_closed(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_uid != geteuid() && !may_write(path);
+}
+
 /*
  * The kernel will not overlay a directory that has mounts below it which we may not
  * leave out. Then its own level (files, links) becomes a copy, and each directory in
- * it a tree of its own.
+ * it a tree of its own. The level of a directory that is closed to the user is not copied:
+ * there may be anything of anybody's.
  */
 static int explode(struct plan *p, const char *path, struct err *e)
 {
@@ -207,8 +216,11 @@ static int explode(struct plan *p, const char *path, struct err *e)
 
 	if (!d)
 		return err_sys(e, errno, "cannot read %s", path);
-	if (plan_layer(p, LAYER_OVERLAY, path, true, layer_attrs(m), "mounts below it",
-		       e) < 0)
+	if (is_closed(path))
+		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+			  "not writable, mounts below it");
+	else if (plan_layer(p, LAYER_OVERLAY, path, true, layer_attrs(m),
+			    "mounts below it", e) < 0)
 		return -1;
 	while ((de = readdir(d))) {
 		AUTO_FREE char *sub = xasprintf("%s/%s", path, de->d_name);
@@ -224,7 +236,7 @@ static int explode(struct plan *p, const char *path, struct err *e)
 			return err_hint(e,
 					"choose a smaller --workspace, or unmount them");
 		}
-		if (again && !has_layer(p->rq->resume, sub))
+		if (again && !has_layer(p->rq->resume, sub) && !was_exploded(p, sub))
 			plan_step(p, STEP_BIND, sub, sub,
 				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
 				  "was not part of it");

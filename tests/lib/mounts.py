@@ -13,6 +13,8 @@ the namespace.
   readonly          a read-only mount with a file in it
   alias             the root file system once more, bound at another place
   foreign           objects of other owners that USER may write
+  shared            a directory of USER, with one of root's in it that holds a mount, a large
+                    file and a directory of USER
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
   dead              one in user space whose server is gone
   anyfuse           /dev/fuse for everybody, as most machines have it
@@ -90,6 +92,18 @@ def make_foreign(where, who):
     os.chmod(f"{where}/root-0755/file", 0o644)
 
 
+def make_shared(where, who):
+    os.chown(where, who.uid, who.gid)
+    for name in ("roots", "roots/mount", "roots/own"):
+        os.mkdir(f"{where}/{name}", 0o755)
+    os.chown(f"{where}/roots/own", who.uid, who.gid)
+    with open(f"{where}/roots/image", "wb") as f:
+        f.truncate(1 << 30)
+    command("mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", f"{where}/roots/mount")
+    with open(f"{where}/roots/mount/file", "w", encoding="ascii") as f:
+        f.write("root's\n")
+
+
 def make_dead(where, who, images):
     """What the server has answered once is believed for an hour."""
     os.mkdir(f"{images}/dead", 0o755)
@@ -139,6 +153,8 @@ def make(need, where, who, images):
             make_dead(where, who, images)
     elif need == "anyfuse":
         make_anyfuse(images)
+    elif need == "shared":
+        make_shared(where, who)
     elif need == "foreign":
         make_foreign(where, who)
     else:

@@ -100,7 +100,7 @@ def test_killed_sandbox(stet, work):
     kill_inner(p)
     _, err = p.communicate(timeout=60)
     assert p.returncode == 137
-    assert err == b"stet: the sandbox ended unexpectedly\n"
+    assert err.endswith(b"stet: the sandbox ended unexpectedly\n")
     assert [t["state"] for t in stet.transactions()] == ["pending"]
     assert stet.changes(cwd=work, below=work) == {b"b": "A"}
 
@@ -112,7 +112,7 @@ def test_killed_sandbox_of_an_atomic_one(stet, work, opts, states):
     assert p.stdout.readline() == b"READY\n"
     kill_inner(p)
     _, err = p.communicate(timeout=60)
-    assert p.returncode == 125 and err.startswith(b"stet: the sandbox ended unexpectedly")
+    assert p.returncode == 125 and b"stet: the sandbox ended unexpectedly" in err
     assert [t["state"] for t in stet.transactions() if t["state"] != "rolled back"] == states
     assert not (work / "b").exists()
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from stetlib import differences
 
-NEEDS = "foreign strict readonly dead"
+NEEDS = "foreign strict readonly dead shared"
 ROOT = os.geteuid() == 0
 GIT = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a",
        "GIT_COMMITTER_EMAIL": "a@b", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -324,6 +324,20 @@ def test_foreign_objects_behave_as_outside(stet, filesystem, digest, script):
 
 
 @pytest.mark.skipif(ROOT, reason="impossible here: root's view maps every group")
+def test_a_mount_in_a_directory_of_others(stet, filesystem):
+    """What the user cannot change is no reason not to run; what he can, is captured."""
+    place = filesystem("shared")
+    r = stet.sh("echo x > f; echo x > roots/own/f; stat -c %s roots/image; cat roots/mount/file; "
+                "test -w roots || echo closed", cwd=place).ok()
+    assert r.out == "1073741824\nroot's\n" + ("" if os.geteuid() == 0 else "closed\n")
+    assert stet.changes(cwd=place) == {os.fsencode(f"{place}/{n}"): "A"
+                                       for n in ("f", "roots/own/f")}
+    assert stet("explore", "-q", "--", "cat", "f", "roots/own/f", cwd=place).ok().out == "x\nx\n"
+    stet("commit", cwd=place).ok()
+    assert os.path.exists(f"{place}/roots/own/f")
+    stet("undo", cwd=place).ok()
+
+
 def test_another_group_since_the_last_run(stet, work):
     """That nothing of other groups was found a moment ago does not make it true now."""
     other = next(g for g in os.getgroups() if g != os.getgid())
