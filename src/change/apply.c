@@ -224,6 +224,17 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 	return 0;
 }
 
+int apply_meet(struct apply *a, const struct plan_rec *r, struct place *p,
+	       struct ident *now, struct err *e)
+{
+	int x;
+
+	if (apply_at(a, r, p, e) < 0)
+		return -1;
+	x = ident_at(p->host, p->name, now);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
 /* What nobody will ask for by its number, but nobody must lose either. */
 int apply_put_aside(const struct place *p)
 {
@@ -391,19 +402,27 @@ static bool is_own_dir(const struct ident *now, const struct plan_rec *r)
 	return S_ISDIR(now->mode) && ident_is(now, &r->after);
 }
 
+/* The same where an exchange by hand may have been interrupted. */
+static int meet_resumed(struct apply *a, const struct plan_rec *r, struct place *p,
+			struct ident *now, struct err *e)
+{
+	int x;
+
+	if (apply_at(a, r, p, e) < 0)
+		return -1;
+	x = apply_resume(a, p);
+	if (x == 0)
+		x = ident_at(p->host, p->name, now);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
 static int replace_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;
 	struct ident now;
-	int x;
 
-	if (apply_at(a, r, &p, e) < 0)
+	if (meet_resumed(a, r, &p, &now, e) < 0)
 		return -1;
-	x = apply_resume(a, &p);
-	if (x == 0)
-		x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
 	if (!r->before.mode) /* the host had lost it */
 		return create_forward(a, r, e) < 0 ? -1 : park(a, r, &p, e);
 	if (!r->after.mode) /* it is to be gone again */
@@ -428,13 +447,8 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 	struct ident now, kept;
 	int x;
 
-	if (apply_at(a, r, &p, e) < 0)
+	if (meet_resumed(a, r, &p, &now, e) < 0)
 		return -1;
-	x = apply_resume(a, &p);
-	if (x == 0)
-		x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
 	if (r->flags & PLAN_PARK && r->flags & PLAN_MERGED) {
 		x = park_own(&p, false);
 		if (x < 0)
@@ -512,11 +526,8 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	struct ident now;
 	int x;
 
-	if (apply_at(a, r, &p, e) < 0)
+	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
-	x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
 	if (!ident_is(&now, &r->after)) {
 		x = ident_at(p.staged, p.sname, &now);
 		if (x < 0)
@@ -546,11 +557,8 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	struct ident now, moved;
 	int x, failed;
 
-	if (apply_at(a, r, &p, e) < 0)
+	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
-	x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
 	if (r->after.mode)
 		return apply_trade(a, r, &p, &now, true, e);
 	if (!now.mode)
@@ -611,29 +619,32 @@ static int delete_backward(struct apply *a, const struct plan_rec *r, struct err
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
+static int step(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
 {
-	if (FAULT_SKIP("apply.forward"))
-		return 0;
 	switch (r->kind) {
 	case PLAN_REPLACE:
-		return replace_forward(a, r, e);
+		return forward ? replace_forward(a, r, e) : replace_backward(a, r, e);
 	case PLAN_CREATE:
-		return create_forward(a, r, e);
+		return forward ? create_forward(a, r, e) : create_backward(a, r, e);
 	case PLAN_DELETE:
-		return delete_forward(a, r, e);
+		return forward ? delete_forward(a, r, e) : delete_backward(a, r, e);
 	case PLAN_META:
-		return apply_meta(a, r, true, e);
+		return apply_meta(a, r, forward, e);
 	case PLAN_MKDIR:
-		return apply_mkdir(a, r, true, e);
+		return apply_mkdir(a, r, forward, e);
 	case PLAN_DIR:
-		return apply_dir(a, r, true, e);
+		return apply_dir(a, r, forward, e);
 	case PLAN_BASE:
 		return 0;
 	case PLAN_LINK:
-		return apply_link(a, r, true, e);
+		return apply_link(a, r, forward, e);
 	}
 	return err_set(e, ERR_CORRUPT, "a change list holds an unknown step");
+}
+
+int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	return FAULT_SKIP("apply.forward") ? 0 : step(a, r, true, e);
 }
 
 /* A step in a directory that another step was to make, and did not: nothing to take back. */
@@ -656,23 +667,5 @@ int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	if (FAULT_SKIP("apply.backward") || was_never(a, r))
 		return 0;
-	switch (r->kind) {
-	case PLAN_REPLACE:
-		return replace_backward(a, r, e);
-	case PLAN_CREATE:
-		return create_backward(a, r, e);
-	case PLAN_DELETE:
-		return delete_backward(a, r, e);
-	case PLAN_META:
-		return apply_meta(a, r, false, e);
-	case PLAN_MKDIR:
-		return apply_mkdir(a, r, false, e);
-	case PLAN_DIR:
-		return apply_dir(a, r, false, e);
-	case PLAN_BASE:
-		return 0;
-	case PLAN_LINK:
-		return apply_link(a, r, false, e);
-	}
-	return err_set(e, ERR_CORRUPT, "a change list holds an unknown step");
+	return step(a, r, false, e);
 }

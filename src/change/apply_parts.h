@@ -67,6 +67,10 @@ struct place {
 /* Finds the place of a step; ERR_CONFLICT if its directory on the host is gone. */
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e);
 
+/* And who lies there on the host (mode 0: nothing), which every step looks at first. */
+int apply_meet(struct apply *a, const struct plan_rec *r, struct place *p,
+	       struct ident *now, struct err *e);
+
 /* Has the user decided about this step, for the operation at hand and its direction? */
 static inline bool apply_is_forced(const struct apply *a, const struct plan_rec *r)
 {

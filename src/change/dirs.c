@@ -24,11 +24,8 @@ int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	struct ident now;
 	int x;
 
-	if (apply_at(a, r, &p, e) < 0)
+	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
-	x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
 	if (forward && r->flags & PLAN_TIMES)
 		goal.mtime = r->after.mtime;
 	else if (forward)
@@ -88,11 +85,8 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	struct place p;
 	int x;
 
-	if (apply_at(a, r, &p, e) < 0)
+	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
-	x = ident_at(p.host, p.name, &now);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
 	if (!forward)
 		return S_ISDIR(now.mode) ? take_away(a, r, &p, e) : 0;
 	if (S_ISDIR(now.mode))
