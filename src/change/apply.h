@@ -35,7 +35,13 @@ int apply_backward(struct apply *a, const struct plan_rec *r, struct err *e);
  */
 int apply_look(struct apply *a, uint32_t layer, const char *rel, struct ident *host,
 	       struct ident *up, struct err *e);
+/* For one who looks again later: the directory he looked at last may be another by then. */
+void apply_look_afresh(struct apply *a);
 bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel);
+/* The host's directory that a layer lies over. */
+const char *apply_host(const struct apply *a, uint32_t layer);
+/* Is the directory @rel of the host the one that the command worked in? As meta_came_from(). */
+int apply_came_from(struct apply *a, uint32_t layer, const char *rel);
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e);
 

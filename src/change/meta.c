@@ -515,6 +515,32 @@ bool meta_is_copy(int dirfd, const char *name)
 	return fs_xattr_get(dirfd, name, OURS "origin", &v) == 0;
 }
 
+/* As overlayfs writes it down; the handle of the original follows. */
+struct origin {
+	uint8_t version, magic, len, flags, type, uuid[16];
+};
+enum { ORIGIN_MAGIC = 0xfb };
+
+int meta_came_from(int upper, int host)
+{
+	AUTO_BUF struct buf v = BUF_INIT;
+	union {
+		struct file_handle h;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} now = { .h.handle_bytes = MAX_HANDLE_SZ };
+	struct origin o;
+	int mount;
+
+	if (fs_fd_xattr_get(upper, OURS "origin", &v) < 0 || v.len <= sizeof(o) ||
+	    name_to_handle_at(host, "", &now.h, &mount, AT_EMPTY_PATH) < 0)
+		return -1;
+	memcpy(&o, buf_str(&v), sizeof(o));
+	if (o.magic != ORIGIN_MAGIC || o.len != v.len || o.type != now.h.handle_type ||
+	    v.len - sizeof(o) != now.h.handle_bytes)
+		return -1;
+	return memcmp(buf_str(&v) + sizeof(o), now.h.f_handle, now.h.handle_bytes) == 0;
+}
+
 bool meta_is_opaque(int dirfd, const char *name)
 {
 	AUTO_BUF struct buf v = BUF_INIT;

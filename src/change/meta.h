@@ -58,6 +58,12 @@ int meta_drop_mtime(int fd);
 /* Is the staged object a copy of the host's, changed in place (and not a new file)? */
 bool meta_is_copy(int dirfd, const char *name);
 
+/*
+ * Is the directory @host the one that @upper was copied from? 1, 0, or -1 if that cannot be told:
+ * overlayfs left no mark, or it is of another filesystem.
+ */
+int meta_came_from(int upper, int host);
+
 /* Sets or clears the mark by which a directory of an upper hides the host's. */
 int meta_set_opaque(int dirfd, const char *name, bool on);
 bool meta_is_opaque(int dirfd, const char *name);

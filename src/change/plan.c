@@ -70,7 +70,7 @@ int plan_create(int dirfd, const char *name, struct plan_writer **out, struct er
 	return 0;
 }
 
-static int flush(struct plan_writer *w, struct err *e)
+int plan_flush(struct plan_writer *w, struct err *e)
 {
 	size_t done = 0;
 	ssize_t n = FAULT_POINT("plan.write");
@@ -115,7 +115,7 @@ int plan_add_as(struct plan_writer *w, struct plan_rec *r, uint64_t serial, stru
 	buf_add(&w->buf, r->xbefore, f.nxbefore);
 	buf_add(&w->buf, r->xafter, f.nxafter);
 	buf_add(&w->buf, &len, sizeof(len));
-	return w->buf.len >= BUFFER ? flush(w, e) : 0;
+	return w->buf.len >= BUFFER ? plan_flush(w, e) : 0;
 }
 
 uint64_t plan_next(const struct plan_writer *w)
@@ -139,12 +139,12 @@ static void writer_free(struct plan_writer *w)
 static int finish(struct plan_writer *w, bool sync, struct err *e)
 {
 	struct end_mark end = { .version = 1, .count = w->count };
-	int r = flush(w, e);
+	int r = plan_flush(w, e);
 
 	if (r == 0) {
 		end.checksum = XXH64_digest(&w->hash);
 		buf_add(&w->buf, &end, sizeof(end));
-		r = flush(w, e);
+		r = plan_flush(w, e);
 	}
 	if (r == 0 && sync) {
 		r = FAULT_POINT("plan.fsync");

@@ -79,6 +79,8 @@ int plan_add(struct plan_writer *w, struct plan_rec *r, struct err *e);
 /* Appends with a given serial: for a list made out of another. */
 int plan_add_as(struct plan_writer *w, struct plan_rec *r, uint64_t serial,
 		struct err *e);
+/* Hands over to the kernel what was appended. */
+int plan_flush(struct plan_writer *w, struct err *e);
 /* Writes the end mark and the checksum, makes the file and its name durable, closes it. The
  * number of records is returned in *n. */
 int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e);

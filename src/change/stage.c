@@ -39,6 +39,31 @@ int apply_look(struct apply *a, uint32_t layer, const char *rel, struct ident *h
 	return x < 0 ? apply_failed(a, &r, x, e) : 0;
 }
 
+void apply_look_afresh(struct apply *a)
+{
+	cleanup_close(&a->host);
+	a->host = -1;
+}
+
+const char *apply_host(const struct apply *a, uint32_t layer)
+{
+	return a->layers[layer].host;
+}
+
+int apply_came_from(struct apply *a, uint32_t layer, const char *rel)
+{
+	struct plan_rec r = { .layer = layer, .rel = rel };
+	AUTO_CLOSE int host = -1, up = -1;
+	struct place p;
+	struct err e;
+
+	if (apply_at(a, &r, &p, &e) < 0 || p.up < 0)
+		return -1;
+	host = fs_open_dir_here(p.host, p.name, O_PATH);
+	up = fs_open_dir_here(p.up, p.name, O_PATH);
+	return host < 0 || up < 0 ? -1 : meta_came_from(up, host);
+}
+
 bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel)
 {
 	struct plan_rec r = { .layer = layer, .rel = rel };
@@ -47,6 +72,19 @@ bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel)
 
 	apply_at(a, &r, &p, &e);
 	return p.up >= 0 && meta_is_copy(p.up, p.name);
+}
+
+/* A regular file of the host's or the upper's, for reading; negative if it is none. */
+static int open_file(struct apply *a, const struct plan_rec *r, bool host,
+		     struct place *p, struct stat *st)
+{
+	AUTO_CLOSE int fd = -1;
+	struct err e;
+
+	if (apply_at(a, r, p, &e) < 0)
+		return -1;
+	fd = fs_open_read(host ? p->host : p->up, p->name);
+	return fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode) ? -1 : TAKE_FD(fd);
 }
 
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
@@ -59,13 +97,10 @@ bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *di
 	XXH64_state_t hash;
 	struct place p;
 	struct stat st;
-	struct err e;
 	ssize_t n;
 
-	if (apply_at(a, &r, &p, &e) < 0)
-		return false;
-	fd = fs_open_read(p.host, p.name);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	fd = open_file(a, &r, true, &p, &st);
+	if (fd < 0)
 		return false;
 	XXH64_reset(&hash, 0);
 	while ((n = read(fd, chunk, DIGEST_CHUNK)) > 0) {
@@ -91,13 +126,10 @@ bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,
 	char chunk[16384];
 	struct place p;
 	struct stat st;
-	struct err e;
 	ssize_t n;
 
-	if (apply_at(a, &r, &p, &e) < 0)
-		return false;
-	fd = fs_open_read(host ? p.host : p.up, p.name);
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > TEXT_MAX)
+	fd = open_file(a, &r, host, &p, &st);
+	if (fd < 0 || st.st_size > TEXT_MAX)
 		return false;
 	while ((n = read(fd, chunk, sizeof(chunk))) > 0 && out->len <= TEXT_MAX)
 		buf_add(out, chunk, (size_t)n);

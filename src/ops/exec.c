@@ -236,6 +236,7 @@ static int decide(struct call *c, struct err *e)
 		.list = PATHS_MAX,
 	};
 
+	witness_end(&c->sb.witness);
 	if (run_conclude(c->ctx, c->sb.h, &c->sb.t, &d, &res->run, e) < 0)
 		return -1;
 	if (res->run.refusal.kind)

@@ -299,6 +299,7 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 	spec.envp = env;
 	r = sandbox_run(sb, &spec, &res->run, e);
 	strv_free(env);
+	witness_end(&sb->witness);
 	if (r < 0)
 		return r;
 	d.action = res->run.reason == RUN_EXIT && res->run.status == 0 ? rq->on_success

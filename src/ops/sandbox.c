@@ -345,6 +345,7 @@ static int record(void *arg, int64_t *id, struct err *e)
 	if (op_ctx_look(s->ctx, &s->h, e) < 0 || txn_record(s->h, &s->t, e) < 0)
 		return -1;
 	*id = s->t.rec.id;
+	witness_begin(&s->witness, &s->t);
 	return 0;
 }
 
@@ -391,6 +392,7 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	s->door.visit = visit;
 	s->door.arg = s;
 	spec->door = &s->door;
+	spec->side = &s->witness.side;
 	judge_attach(&s->judge, spec);
 	if (s->used) {
 		locate(s, spec);
@@ -405,7 +407,10 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	}
 	spec->ready = record;
 	spec->ready_arg = s;
+	s->witness.side.fd = -1;
 	r = runner_run(spec, res, e);
+	if (r < 0)
+		witness_end(&s->witness);
 	/* If nothing was executed, nothing is to be kept. */
 	if (r < 0 && s->t.rec.id)
 		txn_discard(s->h, &s->t, 125, "error", &ignored);
@@ -416,6 +421,7 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 
 void sandbox_close(struct sandbox *s)
 {
+	witness_end(&s->witness);
 	judge_close(&s->judge);
 	op_policy_free(&s->policy);
 	txn_close(&s->t);

@@ -10,6 +10,7 @@
 #include "ops/judge.h"
 #include "ops/policy_files.h"
 #include "ops/verb.h"
+#include "ops/witness.h"
 #include "runner/runner.h"
 #include "snap/view.h"
 
@@ -106,6 +107,7 @@ struct sandbox {
 	struct op_policy policy;
 	struct judge judge;
 	struct door_calls door;
+	struct witness witness; /* to be ended before its transaction is */
 	bool used;
 	/* Until it is planned, which is put off to the first run: */
 	const struct sandbox_ask *ask;

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "runner/keeper.h"
 #include "runner/modes.h"
+#include "runner/runner.h"
 #include "runner/streams.h"
 #include "runner/tty.h"
 
@@ -31,6 +32,7 @@ enum {
 	POLL_SIGNAL,
 	POLL_GATE,
 	POLL_WATCH,
+	POLL_SIDE,
 	POLL_DOOR,
 	POLL_PUMPS = POLL_DOOR + DOOR_POLLS,
 	POLL_COUNT = POLL_PUMPS + 6
@@ -40,7 +42,8 @@ struct relay {
 	bool go; /* see relay_go() */
 	int64_t id;
 	struct desk desk;
-	struct door *door; /* NULL: none */
+	struct door *door;     /* NULL: none */
+	struct run_side *side; /* NULL: none */
 	struct streams streams;
 	struct tty own_tty, *tty;
 	struct modes own_modes, *modes;
@@ -605,6 +608,9 @@ static int step(struct loop *l)
 		door_poll(l->r->door, pf + POLL_DOOR);
 	else
 		pf[POLL_DOOR].fd = pf[POLL_DOOR + 1].fd = -1;
+	pf[POLL_SIDE] = (struct pollfd){ .fd = l->r->side && !l->gone ? l->r->side->fd
+								      : -1,
+					 .events = POLLIN };
 	for (i = 0; i < 3; i++)
 		pump_poll(&l->r->streams.pump[i], pf + POLL_PUMPS + i * 2);
 	if (poll(pf, POLL_COUNT, wait_ms(l)) < 0)
@@ -620,6 +626,8 @@ static int step(struct loop *l)
 		on_gate(l);
 	if (l->r->door && !l->gone)
 		door_serve(l->r->door, pf + POLL_DOOR);
+	if (pf[POLL_SIDE].revents)
+		l->r->side->ready(l->r->side->arg);
 	if (pf[POLL_SIGNAL].revents)
 		on_signal(l);
 	on_time(l);
@@ -638,6 +646,11 @@ void relay_gate(struct relay *r, int sock, const struct gate_calls *calls)
 void relay_door(struct relay *r, struct door *d)
 {
 	r->door = d;
+}
+
+void relay_side(struct relay *r, struct run_side *s)
+{
+	r->side = s;
 }
 
 void relay_go(struct relay *r, int64_t id)

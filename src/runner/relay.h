@@ -76,6 +76,10 @@ void relay_gate(struct relay *r, int sock, const struct gate_calls *calls);
 /* Who knocks at @d while the command runs is let in; @d stays the caller's. */
 void relay_door(struct relay *r, struct door *d);
 
+/* The same for something else; NULL: nothing. */
+struct run_side;
+void relay_side(struct relay *r, struct run_side *s);
+
 struct relay_end {
 	bool started, exited, timed_out, failed;
 	int exec_errno;	 /* CTL_EXEC_FAILED */

@@ -353,6 +353,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 	if (r >= 0) {
 		relay_gate(run.relay, run.gate[0], spec->gate);
 		relay_door(run.relay, &run.door);
+		relay_side(run.relay, spec->side);
 		r = relay_loop(run.relay, run.ctl[0], run.pidfd, spec->limits.wall_ms,
 			       &end, e);
 	}

@@ -24,6 +24,13 @@ enum run_cwd {
 	CWD_OR_ABOVE,	/* it runs in the nearest directory above that can be */
 };
 
+/* Something else that is waited for while a command runs. */
+struct run_side {
+	int fd;			  /* -1: nothing; may be changed by @ready */
+	void (*ready)(void *arg); /* in our own process: it can be read from */
+	void *arg;
+};
+
 struct run_spec {
 	/* Where the command runs: all known, or filled in by @plan. */
 	const struct view *view;
@@ -54,6 +61,7 @@ struct run_spec {
 	/* Judges every exec, and is told of it; NULL: execs are not looked at. */
 	const struct gate_calls *gate;
 	const struct door_calls *door; /* who answers the inside; NULL: nobody */
+	struct run_side *side;	       /* looked at until all has ended; NULL: none */
 };
 
 /* RUN_POLICY: a verdict kill; the transaction is to be rolled back. */

@@ -15,13 +15,14 @@
 #include "change/meta.h"
 #include "sys/rmtree.h"
 #include "txn/commit.h"
+#include "txn/known.h"
 #include "txn/parts.h"
 
 /*
- * The base: what the host had at the paths that the command changed, noted when it ended. With
- * it a later commit can tell a file that was merely touched from one that was changed, and
- * merge text. Off the critical path; without it (the machine went down) a commit
- * judges by time alone and is stricter.
+ * The base: what the host had at the paths that the command changed, noted when it ended, or
+ * while it ran (seen.c). With it a later commit can tell a file that was merely touched from
+ * one that was changed, and merge text. Off the critical path; without it (the machine went
+ * down) a commit judges by time alone and is stricter.
  */
 enum {
 	TEXT_MAX = 256 * 1024,
@@ -29,46 +30,65 @@ enum {
 	DIGEST_MAX = 4 * 1024 * 1024
 };
 
-struct base {
-	bool *touched; /* by layer */
-	struct apply *a;
-	struct plan_writer *w;
-	int64_t begin;
-	uint64_t kept;
-	struct buf text;
-};
-
-static int note(void *arg, const struct change *c, struct err *e)
+void base_notes_free(struct base_notes *b)
 {
-	struct base *b = arg;
-	struct plan_rec r = { .kind = PLAN_BASE,
-			      .layer = (uint32_t)c->layer,
-			      .rel = c->rel };
-	struct ident up;
+	buf_free(&b->text);
+	known_close(b->known);
+	apply_close(b->a);
+}
+
+int base_note(struct base_notes *b, uint32_t layer, const char *rel,
+	      const struct ident *host, struct err *e)
+{
+	struct plan_rec r = {
+		.kind = PLAN_BASE, .layer = layer, .rel = rel, .before = *host
+	};
+	struct ident still, up;
 	uint64_t digest;
 
-	b->touched[c->layer] = true;
-	if (!b->w || !c->before.st_mode)
-		return 0;
-	/* Copies that do not differ are of no interest; directories are, for their modes. */
-	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(c->before.st_mode))
-		return 0;
-	if (apply_look(b->a, r.layer, c->rel, &r.before, &up, e) < 0)
-		return -1;
-	/* Changed while the command ran: this is not what it saw. */
-	if (!r.before.mode || r.before.ctime >= b->begin)
+	/* Changed while the command ran, or come with another directory: not what it saw. */
+	if (!host->mode || host->ctime >= b->begin ||
+	    known_place(b->known, b->a, layer, rel) != PLACE_SAME)
 		return 0;
 	buf_reset(&b->text);
-	if (S_ISREG(r.before.mode) && r.before.size <= DIGEST_MAX &&
-	    apply_digest(b->a, r.layer, c->rel, &digest, &b->text,
+	if (S_ISREG(host->mode) && host->size <= DIGEST_MAX &&
+	    apply_digest(b->a, layer, rel, &digest, &b->text,
 			 b->kept < TEXT_TOTAL ? TEXT_MAX : 0)) {
+		/* Changed while it was read: the digest is of something in between. */
+		if (apply_look(b->a, layer, rel, &still, &up, e) < 0)
+			return -1;
+		if (!ident_same(host, &still) || still.ctime != host->ctime)
+			return 0;
 		r.xbefore = (const char *)&digest;
 		r.nxbefore = sizeof(digest);
 		r.xafter = buf_str(&b->text);
 		r.nxafter = (uint32_t)b->text.len;
 		b->kept += b->text.len;
 	}
+	if (S_ISDIR(host->mode))
+		known_tell(b->known, layer, rel, host);
 	return plan_add(b->w, &r, e);
+}
+
+struct base {
+	bool *touched; /* by layer */
+	struct base_notes notes;
+};
+
+static int note(void *arg, const struct change *c, struct err *e)
+{
+	struct base *b = arg;
+	struct ident host, up;
+
+	b->touched[c->layer] = true;
+	if (!b->notes.w || !c->before.st_mode)
+		return 0;
+	/* Copies that do not differ are of no interest; directories are, for their modes. */
+	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(c->before.st_mode))
+		return 0;
+	if (apply_look(b->notes.a, (uint32_t)c->layer, c->rel, &host, &up, e) < 0)
+		return -1;
+	return base_note(&b->notes, (uint32_t)c->layer, c->rel, &host, e);
 }
 
 int txn_note_base(struct txn *t, struct err *e)
@@ -77,13 +97,15 @@ int txn_note_base(struct txn *t, struct err *e)
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_FREE struct change_layer *layers = NULL;
 	AUTO_FREE bool *touched = NULL;
-	struct base b = { .begin = t->rec.begin_ns };
+	struct base b = { .notes.begin = t->rec.begin_ns };
 	size_t n;
 	int r;
 
 	if (dir < 0)
 		return err_sys(e, errno, "cannot open %s", t->rec.dir);
 	unlinkat(dir, "base.new", 0);
+	b.notes.known = known_new(&t->rec);
+	known_read(b.notes.known, dir, SEEN);
 	layers = txn_layers(&t->rec, &n);
 	b.touched = touched = xcalloc(n, sizeof(*touched));
 	/* One noted too many does no harm. */
@@ -91,24 +113,23 @@ int txn_note_base(struct txn *t, struct err *e)
 		layers[i].rough = true;
 	for (size_t i = 0; i < n; i++)
 		layers[i].every = true;
-	r = apply_open(layers, n, &b.a, e);
+	r = apply_open(layers, n, &b.notes.a, e);
 	/* After a visit the host is not what the command saw any more: the first one stays. */
 	if (r == 0 && faccessat(dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		r = plan_create(dir, "base.new", &b.w, e);
+		r = plan_create(dir, "base.new", &b.notes.w, e);
 	if (r == 0) {
 		r = change_walk(layers, n, note, &b, e);
 		if (r == 0)
 			untouched_keep(&t->rec, touched, n);
-		if (b.w && r == 0)
-			r = plan_finish_lazily(b.w, e);
-		else if (b.w)
-			plan_abandon(b.w);
+		if (b.notes.w && r == 0)
+			r = plan_finish_lazily(b.notes.w, e);
+		else if (b.notes.w)
+			plan_abandon(b.notes.w);
 	}
-	if (r == 0 && b.w &&
+	if (r == 0 && b.notes.w &&
 	    (FAULT_AT("base.rename") || renameat(dir, "base.new", dir, "base") < 0))
 		r = err_sys(e, errno, "cannot keep the base");
-	buf_free(&b.text);
-	apply_close(b.a);
+	base_notes_free(&b.notes);
 	return r;
 }
 

@@ -126,22 +126,20 @@ static const char *our_side(const struct change *c)
 					: "changed";
 }
 
-/*
- * Has somebody else changed the host's object since the transaction saw it? By what we
- * know of it; else by its ctime, against the coarse clock with which the kernel stamps.
- */
 static bool host_changed(struct draft *d, const struct change *c,
 			 const struct ident *host)
 {
-	enum known_verdict v;
+	return known_changed(d->known, d->a, (uint32_t)c->layer, c->rel, host);
+}
 
-	/* The usual case: untouched since before we began. No need to know any more. */
-	if (host->mode && host->ctime < d->t->rec.begin_ns)
-		return false;
-	v = known_look(d->known, d->a, (uint32_t)c->layer, c->rel, host);
-	if (v != KNOWN_NOTHING)
-		return v == KNOWN_OTHER;
-	return host->mode && host->ctime >= d->t->rec.begin_ns;
+/* Was it touched on the host alone? What the command has then is the time it found. */
+static bool only_theirs(struct draft *d, const struct change *c, const struct plan_rec *r)
+{
+	struct ident base;
+
+	return r->before.ctime >= d->t->rec.begin_ns &&
+	       known_ident(d->known, r->layer, c->rel, &base) &&
+	       r->after.mtime == base.mtime;
 }
 
 /* Both sides changed a text: can both changes stand? Then d->merged holds both. */
@@ -304,6 +302,7 @@ static void climb(struct draft *d, uint32_t layer, const char *rel)
 /* A directory whose attributes may have to be set when all else is done. */
 static void later(struct draft *d, const char *rel, const struct plan_rec *r, bool due)
 {
+	struct ident base;
 	struct plan_rec *k;
 
 	climb(d, r->layer, rel);
@@ -324,7 +323,8 @@ static void later(struct draft *d, const char *rel, const struct plan_rec *r, bo
 	/* Somebody else changed what it holds: that it changed must stay visible. */
 	if (k->before.mode && k->before.ctime >= d->t->rec.begin_ns &&
 	    k->before.mtime > k->after.mtime &&
-	    known_look(d->known, d->a, k->layer, rel, &k->before) != KNOWN_SAME)
+	    !(known_ident(d->known, k->layer, rel, &base) &&
+	      ident_same(&base, &k->before)))
 		k->after.mtime = k->before.mtime;
 	if (r->nxbefore || r->nxafter) {
 		char *copy = xmalloc((size_t)r->nxbefore + r->nxafter + 1);
@@ -440,6 +440,8 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	}
 	if (!(c->what & CHANGE_CONTENT)) {
 		r->kind = PLAN_META;
+		if (only_theirs(d, c, r))
+			r->after.mtime = r->before.mtime;
 		if (r->after.nlink > 1)
 			twins_add(&d->anchors, r->layer, &r->after, c->rel);
 		return c->what ? add(d, r, e) : 0;
@@ -576,7 +578,7 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 		return 0;
 	/* Both sides have made the same of it: only the times differ, and the host's stay. */
 	if (c->kind == CHANGE_MODIFY && c->what == CHANGE_TIMES && !is_ours(d, c->path) &&
-	    host_changed(d, c, &r.before))
+	    (host_changed(d, c, &r.before) || only_theirs(d, c, &r)))
 		return 0;
 	if (!(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode))) {
 		uint64_t merged = d->res->merged;

@@ -13,10 +13,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "sys/mountinfo.h"
 #include "txn/parts.h"
 
 /* In the directory of a transaction that began with the state of another: what that knew. */
 #define INHERITED "known"
+
+/* Both are of the time before the transaction began. */
+static const char *const bases[] = { SEEN, BASE };
 
 struct entry {
 	uint64_t key; /* of layer and path; 0: free */
@@ -30,8 +34,15 @@ struct entry {
 struct known {
 	int dir; /* the transaction's */
 	struct home *h;
-	int64_t id;
+	int64_t id, begin;
+	const char *workspace;
 	bool loaded;
+	/* Of the directory asked about last. */
+	struct {
+		char *dir; /* NULL: none */
+		uint32_t layer;
+		enum known_place is;
+	} place;
 	struct entry *v;
 	size_t n, cap; /* cap: a power of two */
 };
@@ -147,17 +158,31 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	return 0;
 }
 
-static int read_plan(struct known *k, const char *name, bool undone, struct err *e)
+static int read_plan_in(struct known *k, int dir, const char *name, bool undone,
+			struct err *e)
 {
 	struct reading rd = { k, undone };
 	struct plan *p;
 	int r;
 
-	if (plan_open(k->dir, name, &p, e) < 0)
+	if (plan_open(dir, name, &p, e) < 0)
 		return -1;
 	r = plan_each(p, false, read_step, &rd, e);
 	plan_close(p);
 	return r;
+}
+
+static int read_plan(struct known *k, const char *name, bool undone, struct err *e)
+{
+	return read_plan_in(k, k->dir, name, undone, e);
+}
+
+void known_read(struct known *k, int dir, const char *name)
+{
+	struct err e;
+
+	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		read_plan_in(k, dir, name, false, &e);
 }
 
 /* Does it say what is on the host? *undone: that is what was there before it. */
@@ -181,12 +206,30 @@ static int read_op(void *arg, struct op_record *r, struct err *e)
 	return tells(r, &undone) ? read_plan(k, r->plan, undone, e) : 0;
 }
 
+struct known *known_new(const struct txn_record *t)
+{
+	struct known *k = xcalloc(1, sizeof(*k));
+
+	k->dir = -1;
+	k->begin = t->begin_ns;
+	k->workspace = t->workspace;
+	k->loaded = true;
+	return k;
+}
+
+void known_tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id)
+{
+	tell(k, layer, rel, id, NULL, true);
+}
+
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e)
 {
 	struct known *k = xcalloc(1, sizeof(*k));
 
 	k->h = h;
 	k->id = t->rec.id;
+	k->begin = t->rec.begin_ns;
+	k->workspace = t->rec.workspace;
 	k->dir = open(t->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (k->dir < 0) {
 		err_sys(e, errno, "cannot open %s", t->rec.dir);
@@ -205,10 +248,9 @@ static void load(struct known *k)
 
 	k->loaded = true;
 	journal_op_each(k->h->journal, k->id, read_op, k, &e);
-	if (faccessat(k->dir, INHERITED, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		read_plan(k, INHERITED, false, &e);
-	if (faccessat(k->dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		read_plan(k, "base", false, &e);
+	known_read(k, k->dir, INHERITED);
+	for (size_t i = 0; i < ARRAY_SIZE(bases); i++)
+		known_read(k, k->dir, bases[i]);
 }
 
 void known_close(struct known *k)
@@ -216,6 +258,7 @@ void known_close(struct known *k)
 	if (!k)
 		return;
 	cleanup_close(&k->dir);
+	known_place_again(k);
 	free(k->v);
 	free(k);
 }
@@ -234,8 +277,15 @@ static bool is_untouched(const struct entry *s, const struct ident *host)
 	       (!s->is_base && !s->has_digest);
 }
 
-enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
-			      const char *rel, const struct ident *host)
+enum verdict {
+	KNOWN_NOTHING, /* never seen: judge by time */
+	KNOWN_SAME,    /* exactly this version */
+	KNOWN_OTHER,   /* seen, but it was another */
+};
+
+/* If only times differ, the content is compared with the digest of what was seen. */
+static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
+			 const char *rel, const struct ident *host)
 {
 	const struct entry *s;
 	uint64_t digest;
@@ -249,18 +299,106 @@ enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
 		return KNOWN_SAME;
 	if (ident_same(&s->id, host) && is_untouched(s, host))
 		return KNOWN_SAME;
-	if (s->has_digest && S_ISREG(host->mode) && s->id.mode == host->mode &&
-	    s->id.uid == host->uid && s->id.gid == host->gid &&
-	    s->id.size == host->size && apply_digest(a, layer, rel, &digest, NULL, 0) &&
-	    digest == s->digest)
-		return KNOWN_SAME;
-	return KNOWN_OTHER;
+	if (s->id.mode != host->mode || s->id.uid != host->uid ||
+	    s->id.gid != host->gid || s->id.size != host->size)
+		return KNOWN_OTHER;
+	/* Of anything else the inode is what it is for life; a directory's times move with what
+	 * is put into it, for which each of the names answers by itself. */
+	if (!S_ISREG(host->mode))
+		return ident_is(&s->id, host) ? KNOWN_SAME : KNOWN_OTHER;
+	return s->has_digest && apply_digest(a, layer, rel, &digest, NULL, 0) &&
+			       digest == s->digest
+		       ? KNOWN_SAME
+		       : KNOWN_OTHER;
+}
+
+/* The directory that holds @rel, or itself if that is the top: "." */
+static char *dir_of(const char *rel)
+{
+	const char *slash = strrchr(rel, '/');
+
+	return slash ? xstrndup(rel, (size_t)(slash - rel)) : xstrdup(".");
+}
+
+static bool is_in_workspace(const struct known *k, const struct apply *a, uint32_t layer,
+			    const char *dir)
+{
+	const char *host = apply_host(a, layer);
+	AUTO_FREE char *path = xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host,
+					 dir);
+
+	return strcmp(dir, ".") != 0 && strcmp(path, k->workspace) != 0 &&
+	       path_within(path, k->workspace);
+}
+
+/*
+ * What was renamed bears it in its ctime, what came with it does not. So does one into which
+ * something was put: then overlayfs' mark tells, or who was seen there before.
+ */
+static enum known_place find_place(struct known *k, struct apply *a, uint32_t layer,
+				   char *dir)
+{
+	struct ident now, up, seen;
+	struct err e;
+
+	while (is_in_workspace(k, a, layer, dir)) {
+		AUTO_FREE char *above = dir_of(dir);
+		int from;
+
+		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !now.mode)
+			return PLACE_UNKNOWN;
+		if (now.ctime >= k->begin) {
+			from = apply_came_from(a, layer, dir);
+			if (from < 0 && known_ident(k, layer, dir, &seen))
+				from = ident_is(&seen, &now);
+			return from < 0 ? PLACE_UNKNOWN : from ? PLACE_SAME : PLACE_OTHER;
+		}
+		strcpy(dir, above);
+	}
+	return PLACE_SAME;
+}
+
+void known_place_again(struct known *k)
+{
+	free(k->place.dir);
+	k->place.dir = NULL;
+}
+
+/* Asked once for all that lies in one directory. */
+enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
+			     const char *rel)
+{
+	AUTO_FREE char *dir = dir_of(rel);
+
+	if (!k->place.dir || k->place.layer != layer || strcmp(k->place.dir, dir) != 0) {
+		known_place_again(k);
+		k->place.layer = layer;
+		k->place.dir = xstrdup(dir);
+		k->place.is = find_place(k, a, layer, dir);
+	}
+	return k->place.is;
+}
+
+bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
+		   const struct ident *host)
+{
+	enum verdict v;
+
+	/* The usual case: untouched since before we began. No need to know any more. */
+	if (host->mode && host->ctime < k->begin &&
+	    known_place(k, a, layer, rel) != PLACE_OTHER)
+		return false;
+	v = look(k, a, layer, rel, host);
+	return v == KNOWN_OTHER || (v == KNOWN_NOTHING && host->mode);
 }
 
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)
 {
-	const struct entry *s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
+	const struct entry *s;
 
+	if (!k->loaded)
+		load(k);
+	s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
 	if (!s || !s->key || !s->id.mode)
 		return false;
 	*out = s->id;
@@ -295,10 +433,12 @@ bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf 
 	struct plan *p;
 	struct err e;
 
-	if (plan_open(k->dir, "base", &p, &e) < 0)
-		return false;
-	plan_each(p, false, find_content, &w, &e);
-	plan_close(p);
+	for (size_t i = 0; i < ARRAY_SIZE(bases) && !w.found; i++) {
+		if (plan_open(k->dir, bases[i], &p, &e) < 0)
+			continue;
+		plan_each(p, false, find_content, &w, &e);
+		plan_close(p);
+	}
 	return w.found;
 }
 
@@ -385,8 +525,8 @@ void known_inherit(struct home *h, const struct txn_record *from,
 	r = journal_op_each(h->journal, from->id, hand_down_op, &g, &e);
 	if (r == 0)
 		r = hand_down_list(&g, INHERITED, false, &e);
-	if (r == 0)
-		r = hand_down_list(&g, "base", false, &e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(bases); i++)
+		r = hand_down_list(&g, bases[i], false, &e);
 	if (r == 0)
 		plan_finish_lazily(g.out, &e);
 	else

@@ -19,21 +19,30 @@ struct known;
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e);
 void known_close(struct known *k);
 
-enum known_verdict {
-	KNOWN_NOTHING, /* never seen: judge by time */
-	KNOWN_SAME,    /* exactly this version */
-	KNOWN_OTHER,   /* seen, but it was another */
-};
+/* One that knows what it is told: that the host had @id there when @t, which must outlive it,
+ * began. */
+struct known *known_new(const struct txn_record *t);
+void known_tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id);
+void known_read(struct known *k, int dir, const char *name); /* a list; none is fine */
+
+/* Does @rel lie in the directory that the command saw, or did it come with another one? In the
+ * workspace, that is: what lies above it is taken for what it was. */
+enum known_place { PLACE_SAME, PLACE_OTHER, PLACE_UNKNOWN };
+enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
+			     const char *rel);
+void known_place_again(
+	struct known *k); /* forget what was found out about the last one */
 
 /* Has an operation of this transaction set the attributes of this directory before? */
 bool known_touched(struct known *k, uint32_t layer, const char *rel);
 
 /*
- * @host: what lies there now. If only times differ, the content is compared with the digest
- * of what was seen: touching a file is no change.
+ * Has somebody else changed the host's object since the transaction saw it? By what is known of
+ * it; else by its ctime, against the coarse clock with which the kernel stamps, and by whether it
+ * came with another directory: then it bears an old time and is somebody else's work all the same.
  */
-enum known_verdict known_look(struct known *k, struct apply *a, uint32_t layer,
-			      const char *rel, const struct ident *host);
+bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
+		   const struct ident *host);
 
 /* The version known, whatever lies there now; false if there is none. */
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out);

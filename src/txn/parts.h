@@ -3,6 +3,7 @@
 #define STET_TXN_PARTS_H
 
 #include "base/buf.h"
+#include "change/apply.h"
 #include "txn/txn.h"
 
 /* Private to the room. */
@@ -71,6 +72,26 @@ void txn_not_on_disk(const struct txn_record *r);
  */
 bool disk_settled(const struct txn_record *r);
 int disk_unsettle(const struct txn_record *r); /* -errno */
+
+/*
+ * Noting what the host has at a path (base.c): who it is, and what it holds, if it bears no change
+ * since the transaction began; else nothing. @host: what lies there now.
+ */
+struct base_notes {
+	struct apply *a;
+	struct plan_writer *w;
+	struct known *known; /* so far */
+	int64_t begin;
+	uint64_t kept; /* bytes of text */
+	struct buf text;
+};
+int base_note(struct base_notes *b, uint32_t layer, const char *rel,
+	      const struct ident *host, struct err *e);
+void base_notes_free(struct base_notes *b); /* not the writer */
+
+/* Those noted while the command ran, and those noted at its end. */
+#define SEEN "seen"
+#define BASE "base"
 
 /* Puts it on the books; @op may be 0. */
 void txn_note(struct home *h, const char *event, int64_t txn, int64_t op);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the commit tests share: the verbs, and digests that can be compared across trees."""
+import glob
 import os
 import re
 import subprocess
 
-from stetlib import digest
+from stetlib import digest, wait_until
 
 CONFLICT, DENIED, STATE = 3, 2, 4
 
@@ -69,3 +70,29 @@ def same_inodes(path):
     for name, d in digest(path).items():
         out[name] = {k: v for k, v in d.items() if k not in ("ctime", "nlink")}
     return out
+
+
+def begin(stet, work, script):
+    """A command that has done its work and goes on; end() lets it come to its end."""
+    p = stet.popen("run", "--quiet", "--", "bash", "-c", f"{script}; echo READY; read line",
+                   cwd=work, stdin=-1)
+    assert p.stdout.readline() == b"READY\n"
+    return p
+
+
+def end(p):
+    p.communicate(b"\n", timeout=60)
+    assert p.returncode == 0
+
+
+def wait_for_notes(stet, p, names):
+    """Until what the host has at these paths is noted, while the command runs."""
+    def all_there():
+        assert p.poll() is None
+        notes = b""
+        for name in glob.glob(stet.state + "/tx/*/seen"):
+            with open(name, "rb") as f:
+                notes += f.read()
+        return all(n + b"\0" in notes for n in names)
+
+    wait_until(all_there, 30)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Touching without changing is no conflict, and changing always is: on three filesystems, while the
+command runs and after it."""
+import os
+import shutil
+
+import pytest
+from commitlib import CONFLICT, begin, commit, end, plain, redo, shell, undo, wait_for_notes
+
+NEEDS = "ext4 xfs btrfs"
+
+# What the command does to a file named $f, which holds "base".
+WORK = {"write": "echo inside > $f", "append": "echo inside >> $f", "delete": "rm $f",
+        "mode": "chmod 600 $f", "over": "echo inside > $f.t; mv $f.t $f"}
+# What the host does to it: nothing that differs afterwards...
+TOUCH = {
+    "touch": "touch $f",
+    "past": "touch -d 2001-01-01 $f",
+    "chmod": "chmod 606 $f; chmod 644 $f",
+    "attribute": "setfattr -n user.h -v 1 $f; setfattr -x user.h $f",
+    "acl": "setfacl -m u:nobody:r $f; setfacl -b $f",
+    "rename": "mv $f $f.t; mv $f.t $f",
+    "link": "ln $f $f.t; rm $f.t",
+    "rewrite": "cat $f > $f.t; cat $f.t > $f; rm $f.t",
+    "save": "cat $f > $f.t; mv $f.t $f",
+    "copy": "cp -p $f $f.t; rm $f; mv $f.t $f",
+    "sync": "python3 -c 'import os, sys; fd = os.open(sys.argv[1], os.O_RDWR); "
+            "os.pwrite(fd, b\"base\", 0); os.fsync(fd)' $f",
+}
+# ... or something that does, however well hidden.
+EDIT = {
+    "write": "echo host > $f",
+    "size": "echo BASE > $f",
+    "time": "touch -r $f $f.t; echo BASE > $f; touch -r $f.t $f; rm $f.t",
+    "over": "echo BASE > $f.t; touch -r $f $f.t; mv $f.t $f",
+    "mode": "chmod 640 $f",
+    "attribute": "setfattr -n user.h -v 1 $f",
+    "acl": "setfacl -m u:nobody:r $f",
+}
+WHEN = ("during", "after")
+
+
+@pytest.fixture(name="place", params=NEEDS.split())
+def fixture_place(request, filesystem):
+    top = os.path.join(filesystem(request.param), "w")
+    os.mkdir(top, 0o755)
+    yield top
+    shutil.rmtree(top)
+
+
+def each(table):
+    """{name of a file: what is done to it}: every work with everything of the table."""
+    return {f"{w}-{t}": (WORK[w], table[t]) for w in WORK for t in table}
+
+
+def all_of(files, which):
+    return "; ".join(f"f={name}; {does[which]}" for name, does in files.items())
+
+
+def make(top, files):
+    for name in files:
+        with open(f"{top}/{name}", "w", encoding="ascii") as f:
+            f.write("base\n")
+        os.chmod(f"{top}/{name}", 0o644)
+
+
+def play(stet, top, files, when):
+    """The command, and what the host does during it or after it."""
+    make(top, files)
+    p = begin(stet, top, all_of(files, 0))
+    if when == "during":
+        wait_for_notes(stet, p, [n.encode() for n in files])
+        shell(all_of(files, 1), top)
+    end(p)
+    if when == "after":
+        shell(all_of(files, 1), top)
+
+
+@pytest.mark.parametrize("when", WHEN)
+def test_touched(stet, place, tmp_path, when):
+    files = each(TOUCH)
+    play(stet, place, files, when)
+    touched = plain(place)
+    commit(stet, place).ok()
+    reference = tmp_path / "reference"
+    reference.mkdir()
+    make(reference, files)
+    shell(all_of(files, 0), reference)
+    found, expected = plain(place), plain(reference)
+    for name in expected.keys() | found.keys():
+        if name:
+            assert {k: found[name][k] for k in ("type", "mode", "sha", "xattrs") if k in found[name]} \
+                == {k: expected[name][k] for k in ("type", "mode", "sha", "xattrs")
+                    if k in expected[name]}, name
+    # The command has set no time of its own with chmod: the host's stays.
+    for how in TOUCH:
+        name = f"mode-{how}".encode()
+        assert found[name]["mtime"] == touched[name]["mtime"], how
+    undo(stet, place).ok()
+    back = plain(place)
+    assert {k: v for k, v in back.items() if k} == {k: v for k, v in touched.items() if k}
+    redo(stet, place).ok()
+    assert {k: v for k, v in plain(place).items() if k} == {k: v for k, v in found.items() if k}
+
+
+@pytest.mark.parametrize("when", WHEN)
+def test_changed(stet, place, when):
+    """Each is refused, and nothing else is, though touched beside them."""
+    files = each(EDIT)
+    calm = {f"calm-{n}": does for n, does in each({"touch": TOUCH["touch"]}).items()}
+    play(stet, place, {**files, **calm}, when)
+    r = commit(stet, place, opts=["--json"]).ok(CONFLICT)
+    conflicts = {os.path.basename(c["path"]) for c in r.json()["error"]["conflicts"]}
+    # To set the mode that the host has set as well is to agree with it.
+    assert conflicts == set(files)
+
+
+def test_touched_before_the_command_came(stet, work):
+    """What it held when the transaction began nobody knows then: the user decides."""
+    make(work, ["x"])
+    p = stet.popen("run", "--quiet", "--", "bash", "-c",
+                   "echo READY; read line; echo inside > x", cwd=work, stdin=-1)
+    assert p.stdout.readline() == b"READY\n"
+    shell("touch x", work)
+    end(p)
+    commit(stet, work).ok(CONFLICT)
+    commit(stet, work, ours=["x"]).ok()
+    assert (work / "x").read_text() == "inside\n"
