@@ -638,6 +638,8 @@ static int step(struct apply *a, const struct plan_rec *r, bool forward, struct 
 		return 0;
 	case PLAN_LINK:
 		return apply_link(a, r, forward, e);
+	case PLAN_LEAVE:
+		return apply_left(a, r, forward, e);
 	}
 	return err_set(e, ERR_CORRUPT, "a change list holds an unknown step");
 }

@@ -129,6 +129,8 @@ int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct er
 int apply_check_link(struct apply *a, const struct plan_rec *r, const struct place *p,
 		     bool forward, struct err *e);
 int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
+/* A PLAN_LEAVE (checks.c). */
+int apply_left(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 
 /* Errors that name the path. */
 int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struct err *e);

@@ -234,6 +234,23 @@ int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+int apply_left(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
+{
+	struct ident id = { 0 };
+	struct place p;
+	int x = 0;
+
+	/* The host's directory does not matter. */
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	if (p.up >= 0)
+		x = forward ? ident_at(p.old, p.slot, &id) : ident_at(p.up, p.name, &id);
+	if (x == 0 && ident_is(&id, &r->before))
+		x = forward ? apply_rename(p.old, p.slot, p.up, p.name, RENAME_NOREPLACE)
+			    : apply_rename(p.up, p.name, p.old, p.slot, RENAME_NOREPLACE);
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
 bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;

@@ -24,6 +24,9 @@ enum plan_kind {
 	PLAN_MKDIR, /* a directory that chosen paths need, without its other contents */
 	PLAN_DIR,   /* attributes of a directory, set when all else is done */
 	PLAN_BASE,  /* no step: what the host had when the command ended */
+	/* In an undo that leaves a replaced object to the host: what was there before is the
+	 * transaction's no more. From its place in the upper to old/<serial> and back. */
+	PLAN_LEAVE,
 };
 
 enum plan_flag {

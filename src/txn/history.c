@@ -135,7 +135,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	struct fate *k;
 
 	(void)e;
-	if (r->kind == PLAN_DIR || r->kind == PLAN_BASE)
+	if (r->kind == PLAN_DIR || r->kind == PLAN_BASE || r->kind == PLAN_LEAVE)
 		return 0;
 	k = enter(rd->s, r->serial);
 	k->gone = rd->undo;

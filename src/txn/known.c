@@ -153,6 +153,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		break;
 	case PLAN_LINK:
 	case PLAN_MKDIR:
+	case PLAN_LEAVE:
 		break;
 	}
 	return 0;

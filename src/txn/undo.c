@@ -180,6 +180,16 @@ static char *path_of(const struct operation *o, const struct plan_rec *r)
 	return xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host, r->rel);
 }
 
+/*
+ * What the commit replaced took the place of the command's own. If all of it is taken back but
+ * this, the transaction is pending again, and would seem to have made that.
+ */
+static bool is_kept_in_upper(const struct subset *s, const struct plan_rec *r)
+{
+	return !s->d->redo && !s->w->paths && r->kind == PLAN_REPLACE && r->before.mode &&
+	       !(r->flags & (PLAN_PARK | PLAN_CROSS | PLAN_MERGED));
+}
+
 static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct subset *s = arg;
@@ -192,6 +202,11 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 	theirs = is_theirs(s, &copy, path, e);
 	if (theirs < 0)
 		return -1;
+	if (theirs && is_kept_in_upper(s, r)) {
+		copy.kind = PLAN_LEAVE;
+		copy.flags &= ~(unsigned)PLAN_FORCE;
+		return plan_add_as(s->out, &copy, r->serial, e);
+	}
 	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
 		return r->kind == PLAN_DIR ? keep_parent(s, r, e) : 0;
 	/* What was decided for the commit was decided for the commit. */
@@ -572,6 +587,8 @@ static int tell_path(void *arg, const struct plan_rec *r, struct err *e)
 	AUTO_FREE char *path = NULL;
 	const char *host;
 
+	if (r->kind == PLAN_LEAVE)
+		return 0;
 	if (r->layer >= t->nlayers)
 		return 0; /* damaged: for the operation itself to say */
 	host = t->layers[r->layer].host;

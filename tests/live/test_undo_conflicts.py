@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user did after a commit is his: undo and redo ask before they touch it."""
+import os
+
 import pytest
 from commitlib import CONFLICT, commit, names_conflict, redo, same_inodes, shell, undo
 from stetlib import differences
@@ -207,3 +209,38 @@ def test_hints_do_not_repeat(stet, work):
                                           "--theirs", "d"], hint
     r = undo(stet, work, "--ours", "n", "--theirs", "d/x", "--theirs", "d").ok()
     assert not (work / "n").exists()
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_what_is_left_to_the_host_is_not_pending(stet, work, what):
+    """The old version lies where the command's own was: it must not pass for that."""
+    made = {"file": "echo inside > x", "directory": "rm x; mkdir x; echo inside > x/f"}[what]
+    shell("echo base > x; echo base > y", work)
+    stet.sh(f"{made}; echo inside > y", cwd=work).ok()
+    commit(stet, work).ok()
+    shell("rm -r x; echo later > x", work)
+    for _ in range(2):
+        undo(stet, work).ok(CONFLICT)
+        undo(stet, work, "--theirs", "x").ok()
+        assert stet.changes(cwd=work) == {os.fsencode(work / "y"): "M"}
+        assert [(work / n).read_text() for n in "xy"] == ["later\n", "base\n"]
+        redo(stet, work).ok()
+        assert [(work / n).read_text() for n in "xy"] == ["later\n", "inside\n"]
+    undo(stet, work, "--theirs", "x").ok()
+    commit(stet, work).ok()
+    assert [(work / n).read_text() for n in "xy"] == ["later\n", "inside\n"]
+    assert "all well" in stet("check").ok().out
+    undo(stet, work).ok()
+    assert [(work / n).read_text() for n in "xy"] == ["later\n", "base\n"]
+
+
+def test_what_was_left_comes_back_with_the_first_version(stet, work):
+    """Left to the host, done again, and the host's own taken away: undo brings the old one."""
+    shell("echo base > x", work)
+    stet.sh("echo inside > x", cwd=work).ok()
+    commit(stet, work).ok()
+    shell("echo later > x", work)
+    undo(stet, work, "--theirs", "x").ok()
+    redo(stet, work).ok()
+    undo(stet, work, "--ours", "x").ok()
+    assert (work / "x").read_text() == "base\n"
