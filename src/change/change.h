@@ -74,6 +74,7 @@ struct change_layer {
 	 * is known that nothing was changed in it, a walk goes past it.
 	 */
 	bool away, untouched;
+	bool unmounted; /* what the host has there is not what it is a layer of */
 	/* Paths inside (absolute) that were hidden from the sandbox; NULL-ended or NULL. */
 	const char *const *hidden;
 };

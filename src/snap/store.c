@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -233,6 +235,56 @@ static int make_part(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
 
+/* In the directory of a layer that lies on another filesystem than what it is of. */
+#define FS_NOTE "fs"
+
+/* The kind of filesystem, and whether it begins there: numbers of devices and inodes are not the
+ * same after another mount. */
+static int describe_fs(const char *host, char *out, size_t size)
+{
+	struct statfs fs;
+	struct statx sx;
+
+	if (statfs(host, &fs) < 0 ||
+	    statx(AT_FDCWD, host, AT_NO_AUTOMOUNT, STATX_TYPE, &sx) < 0)
+		return -errno;
+	return snprintf(out, size, "%lx %d", (unsigned long)fs.f_type,
+			(sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0);
+}
+
+/* Without the note it is not noticed. */
+static void note_fs(const struct view_layer *l)
+{
+	AUTO_FREE char *name = xasprintf("%s/" FS_NOTE, l->dir);
+	AUTO_CLOSE int fd = -1;
+	struct stat here, there;
+	char text[64];
+	int n;
+
+	if (stat(l->dir, &here) < 0 || stat(l->host, &there) < 0 ||
+	    here.st_dev == there.st_dev)
+		return;
+	n = describe_fs(l->host, text, sizeof(text));
+	if (n > 0)
+		fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+			  0600);
+	if (fd >= 0 && write(fd, text, (size_t)n) != n)
+		unlink(name);
+}
+
+bool layer_unmounted(const char *dir, const char *host)
+{
+	AUTO_FREE char *name = xasprintf("%s/" FS_NOTE, dir);
+	AUTO_CLOSE int fd = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char was[64], is[64];
+	ssize_t n = fd < 0 ? -1 : read(fd, was, sizeof(was) - 1);
+
+	if (n <= 0)
+		return false;
+	was[n] = '\0';
+	return describe_fs(host, is, sizeof(is)) > 0 && strcmp(was, is) != 0;
+}
+
 int layer_make(const struct view_layer *l, struct err *e)
 {
 	AUTO_FREE char *up = xasprintf("%s/up", l->dir);
@@ -246,6 +298,7 @@ int layer_make(const struct view_layer *l, struct err *e)
 		return err_sys(e, r, "cannot make the layer %s", up);
 	if (dress_upper(l->host, up, e) < 0)
 		return -1;
+	note_fs(l);
 	r = FAULT_AT("store.work") ? -errno : make_part(wk);
 	return r < 0 ? err_sys(e, r, "cannot make the work directory %s", wk) : 0;
 }

@@ -33,6 +33,12 @@ bool store_fs_lower(const char *fstype);
  */
 int layer_make(const struct view_layer *l, struct err *e);
 
+/*
+ * Is what it is a layer of not mounted any more? Where it lies on the same filesystem, it would be
+ * gone with that, and this is not asked; elsewhere it was noted what it is of when it was made.
+ */
+bool layer_unmounted(const char *dir, const char *host);
+
 /* A layer that was in use: its `up` as it is, and a fresh `wk`, since the kernel refuses to
  * mount twice with a volatile one. */
 int layer_resume(const struct view_layer *l, struct err *e);

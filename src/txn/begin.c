@@ -239,7 +239,7 @@ int txn_prepare(struct home *h, struct view *v, const char *name, char *const ar
 	return 0;
 }
 
-static bool holds_nothing(const char *dir)
+bool layer_holds_nothing(const char *dir)
 {
 	AUTO_CLOSEDIR DIR *d = opendir(dir);
 	struct dirent *de;
@@ -257,7 +257,7 @@ static bool saw_nothing(const struct txn_record *r)
 		const struct layer_record *l = &r->layers[i];
 		AUTO_FREE char *up = xasprintf("%s/up", l->dir);
 
-		if (l->kind == LAYER_OVERLAY && !holds_nothing(up))
+		if (l->kind == LAYER_OVERLAY && !layer_holds_nothing(up))
 			return false;
 	}
 	return true;
@@ -378,7 +378,7 @@ static int all_in_view(const struct txn_record *r, const struct view *v, struct 
 		       (!v->layers[k].dir || strcmp(v->layers[k].dir, l->dir) != 0))
 			k++;
 		if (k < v->nlayers || l->kind != LAYER_OVERLAY || layer_away(up) ||
-		    holds_nothing(up))
+		    layer_holds_nothing(up))
 			continue;
 		err_set(e, ERR_STATE, "%s is not what it was when t%lld ran", l->host,
 			(long long)r->id);

@@ -194,8 +194,8 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	o.begun_ns = operate_now();
 	o.own = true;
 	o.settled = disk_settled(&t->rec);
-	r = 0;
-	if (w->paths && !w->dry_run) {
+	r = operate_mounts(&o, e);
+	if (r == 0 && w->paths && !w->dry_run) {
 		o.settled = false;
 		r = unsettle(t, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0
 			    ? -1

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/meta.h"
+#include "snap/store.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 #include "txn/parts.h"
@@ -118,8 +119,14 @@ int operate_open(const struct txn *t, bool every, struct operation *o, struct er
 	}
 	o->layers = txn_layers(&t->rec, &o->nlayers);
 	/* What is replaced goes with all its attributes. */
-	for (size_t i = 0; i < o->nlayers; i++)
-		o->layers[i].every = o->layers[i].brief = every;
+	for (size_t i = 0; i < o->nlayers; i++) {
+		struct change_layer *l = &o->layers[i];
+		AUTO_FREE char *dir = xstrndup(l->upper,
+					       strlen(l->upper) - strlen("/up"));
+
+		l->every = l->brief = every;
+		l->unmounted = !l->away && layer_unmounted(dir, l->host);
+	}
 	if (apply_open(o->layers, o->nlayers, &o->apply, e) < 0) {
 		operate_close(o);
 		return -1;
@@ -127,15 +134,32 @@ int operate_open(const struct txn *t, bool every, struct operation *o, struct er
 	return 0;
 }
 
+static int unmounted(const struct change_layer *l, struct err *e)
+{
+	err_set(e, ERR_STATE, "%s is not the filesystem that it was when the command ran",
+		l->host);
+	return err_hint(e, "mount that again");
+}
+
 static int reach(void *arg, const struct plan_rec *r, struct err *e)
 {
 	const struct operation *o = arg;
 	const struct change_layer *l = &o->layers[r->layer];
 
-	if (r->layer >= o->nlayers || !l->away)
+	if (r->layer >= o->nlayers || (!l->away && !l->unmounted))
 		return 0;
+	if (l->unmounted)
+		return unmounted(l, e);
 	err_set(e, ERR_STATE, "what it needs of %s is not there", l->upper);
 	return err_hint(e, "it was on the filesystem of %s: mount that again", l->host);
+}
+
+int operate_mounts(const struct operation *o, struct err *e)
+{
+	for (size_t i = 0; i < o->nlayers; i++)
+		if (o->layers[i].unmounted && !layer_holds_nothing(o->layers[i].upper))
+			return unmounted(&o->layers[i], e);
+	return 0;
 }
 
 int operate_reach(struct operation *o, struct err *e)
@@ -143,7 +167,7 @@ int operate_reach(struct operation *o, struct err *e)
 	bool away = false;
 
 	for (size_t i = 0; i < o->nlayers; i++)
-		away = away || o->layers[i].away;
+		away = away || o->layers[i].away || o->layers[i].unmounted;
 	return away ? plan_each(o->plan, false, reach, o, e) : 0;
 }
 

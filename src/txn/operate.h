@@ -36,6 +36,8 @@ int operate_open(const struct txn *t, bool every, struct operation *o, struct er
 void operate_close(struct operation *o);
 /* Are the layers of all steps of @o->plan there? To be asked before anything is promised. */
 int operate_reach(struct operation *o, struct err *e);
+/* Before there is a list: is every layer that holds anything of what is mounted there? */
+int operate_mounts(const struct operation *o, struct err *e);
 
 /* Makes the staged data durable: file by file if it is little, else the filesystem. Nothing is
  * done if it is already (@o->settled, and staging has written nothing). */

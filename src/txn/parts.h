@@ -61,6 +61,8 @@ bool untouched_was(const struct txn_record *r, size_t layer);
 
 /* Is it not there, because what it was on is not mounted? */
 bool layer_away(const char *upper);
+/* Is there nothing in it? */
+bool layer_holds_nothing(const char *upper);
 
 /* The layers are about to be changed: takes back what txn_to_disk() has noted. */
 void txn_not_on_disk(const struct txn_record *r);

@@ -194,3 +194,31 @@ def test_what_was_touched_is_missed(stet, work, mount, where):
         assert (work / "a").exists()
     finally:
         subprocess.run(["umount", work / "aside"], check=True)
+
+
+def test_a_layer_that_lies_elsewhere(stet, work, fuse):
+    """What is below the mount point is not what the command saw; and all goes on afterwards."""
+    where, umount = fuse
+    (where / "x").write_text("host\n")
+    run_settled(stet, where, "echo inside > x; echo n > n")
+    for verb, found, made in (("commit", "host\n", "inside\n"), ("undo", "inside\n", "host\n"),
+                              ("redo", "host\n", "inside\n")):
+        umount()
+        (where / "x").write_text(found)
+        r = stet(verb, "t1", cwd=work).ok(4)
+        assert f"{where} is not the filesystem that it was" in r.err
+        assert "mount that again" in r.err
+        assert os.listdir(where) == ["x"] and (where / "x").read_text() == found
+        os.unlink(where / "x")
+        subprocess.run(["bindfs", "-n", work.parent / "source", where], check=True)
+        stet(verb, "t1", cwd=work).ok()
+        assert (where / "x").read_text() == made
+        assert (where / "n").exists() == (made == "inside\n")
+
+
+def test_a_layer_that_lies_elsewhere_and_holds_nothing(stet, work, fuse):
+    _, umount = fuse
+    run_settled(stet, work, "echo one > a")
+    umount()
+    stet("commit", cwd=work).ok()
+    assert (work / "a").read_text() == "one\n"
