@@ -340,7 +340,7 @@ def test_a_mount_in_a_directory_of_others(stet, filesystem):
 
 def test_another_group_since_the_last_run(stet, work):
     """That nothing of other groups was found a moment ago does not make it true now."""
-    other = next(g for g in os.getgroups() if g != os.getgid())
+    other = 1 if os.geteuid() == 0 else next(g for g in os.getgroups() if g != os.getgid())
     for name in ("near", "in/it"):
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text("text\n")
