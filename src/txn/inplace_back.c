@@ -331,7 +331,12 @@ static int restore(struct back *b, struct err *e)
 	}
 	x = ck_sync(&one, &b->t.now, &target, e);
 	ck_state_free(&target);
-	return x < 0 ? err_wrap(e, "%s is not what it was yet", txn_in_place(b->rec)) : 0;
+	if (x == 0)
+		return 0;
+	err_wrap(e, "%s is not what it was yet", txn_in_place(b->rec));
+	return e->hint[0] ? -1
+			  : err_hint(e, "once more: stet rollback t%lld",
+				     (long long)b->rec->id);
 }
 
 static int go_back(struct txn *t, struct give_up *g, struct err *e)
