@@ -297,6 +297,7 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.workspace = rq->sandbox.workspace,
 		.argv = rq->argv,
 		.hide = rq->sandbox.hide,
+		.offline = rq->sandbox.no_network,
 		.atomic = !rq->keep_on_failure,
 		.headless = true,
 		.ask_socket = rq->ask == 2,

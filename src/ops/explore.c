@@ -47,6 +47,8 @@ static int make_view(struct op_ctx *ctx, const struct home *h,
 	vr.hide = w.hide;
 	vr.resume = rec;
 	r = view_make(&vr, v, e);
+	if (r == 0)
+		v->offline = w.offline;
 	sandbox_wish_free(&w);
 	return r;
 }
@@ -67,6 +69,7 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 		.cwd_rule = CWD_OR_ABOVE,
 		.want_tty = true,
 		.control = t->rec.dir,
+		.offline = v->offline,
 		.since = { t->rec.begin_ns / 1000000000, t->rec.begin_ns % 1000000000 },
 	};
 	struct op_policy policy;

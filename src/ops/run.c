@@ -356,6 +356,7 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.read_only = rq->read_only,
 		.write_through = rq->write_through,
 		.hide = rq->sandbox.hide,
+		.offline = rq->sandbox.no_network,
 		.ask_socket = rq->ask == 2,
 		.headless = rq->ask == 3,
 		.policy = rq->sandbox.policy,

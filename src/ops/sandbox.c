@@ -38,6 +38,7 @@ char *sandbox_wish_encode(const struct sandbox_wish *w)
 
 	json_object_set_new(o, "cwd", json_pack_bytes(w->cwd));
 	json_object_set_new(o, "tmp", json_string(w->host_tmp ? "host" : "private"));
+	json_object_set_new(o, "network", json_string(w->offline ? "none" : "host"));
 	json_object_set_new(o, "read_only", encode_list(w->read_only));
 	json_object_set_new(o, "write_through", encode_list(w->write_through));
 	json_object_set_new(o, "hide", encode_list(w->hide));
@@ -70,6 +71,8 @@ int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e)
 {
 	json_t *o = json_loads(text ? text : "", 0, NULL);
 	const char *tmp = json_string_value(json_object_get(o, "tmp"));
+	/* Older records have none: they had the host's. */
+	const char *net = json_string_value(json_object_get(o, "network"));
 	bool bad;
 
 	memset(w, 0, sizeof(*w));
@@ -79,6 +82,7 @@ int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e)
 	      decode_list(json_object_get(o, "write_through"), &w->write_through) ||
 	      decode_list(json_object_get(o, "hide"), &w->hide);
 	w->host_tmp = tmp && strcmp(tmp, "host") == 0;
+	w->offline = net && strcmp(net, "none") == 0;
 	json_decref(o);
 	if (!bad)
 		return 0;
@@ -219,6 +223,7 @@ static int make_wish(struct op_ctx *ctx, const struct sandbox_ask *ask,
 		return -1;
 	w->cwd = xstrdup(cwd);
 	w->host_tmp = ask->host_tmp;
+	w->offline = ask->offline;
 	if (resolve_list(ctx, "read-only", ask->read_only, &w->read_only, e) < 0 ||
 	    resolve_list(ctx, "write-through", ask->write_through, &w->write_through, e) <
 		    0)
@@ -256,6 +261,7 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 	if (view_make(&vr, &s->v, e) < 0)
 		return ask->in_place ? err_wrap(e, "--backend btrfs") : -1;
 	s->v.in_place = ask->in_place;
+	s->v.offline = w->offline;
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) < 0) {
 		view_free(&s->v);
 		return -1;
@@ -393,6 +399,7 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	s->door.arg = s;
 	spec->door = &s->door;
 	spec->side = &s->witness.side;
+	spec->offline = s->wish.offline;
 	judge_attach(&s->judge, spec);
 	if (s->used) {
 		locate(s, spec);

@@ -20,7 +20,7 @@
 struct sandbox_opts {
 	const char *workspace, *policy;
 	char **env, **hide;
-	bool clean_env, no_policy;
+	bool clean_env, no_policy, no_network;
 };
 
 /* Their rows in a table of options; @at: where the struct lies in the request. */
@@ -44,6 +44,8 @@ struct sandbox_opts {
 			clean_env, 0),                                                       \
 		SANDBOX_ROW(at, "hide", 0, OPT_LIST, "PATH",                                 \
 			    "make it invisible inside; repeatable", hide, ARG_PATH),         \
+		SANDBOX_ROW(at, "no-network", 0, OPT_FLAG, NULL,                             \
+			    "give it no network but a loopback of its own", no_network, 0),  \
 		SANDBOX_ROW(                                                                 \
 			at, "policy", 0, OPT_STRING, "FILE",                                 \
 			"judge by FILE and the built-in policy, not by the ones that lie "   \
@@ -55,7 +57,7 @@ struct sandbox_opts {
 /* Wishes that are recorded with the transaction, so that it can be entered again. */
 struct sandbox_wish {
 	char *cwd;
-	bool host_tmp;
+	bool host_tmp, offline;
 	char **read_only, **write_through,
 		**hide; /* absolute, resolved; NULL-ended or NULL */
 };
@@ -83,6 +85,7 @@ struct sandbox_ask {
 	const char *name;      /* or NULL */
 	char *const *argv;     /* what is recorded as the transaction's command */
 	bool host_tmp;
+	bool offline;	    /* no network */
 	bool atomic;	    /* see struct txn_record */
 	bool ask_socket;    /* another program is asked: stet consent */
 	bool headless;	    /* nobody is asked anything */

@@ -122,6 +122,9 @@ static int enter(struct init *in, struct err *e)
 	r = ns_new_keyring();
 	if (r < 0)
 		return err_sys(e, r, "cannot leave the session keyring");
+	r = a->spec->offline ? ns_loopback_up() : 0;
+	if (r < 0)
+		return err_sys(e, r, "cannot make a loopback of the sandbox's own");
 	log_debug("in the first namespaces");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, errno, "cannot make the mounts private");

@@ -136,6 +136,8 @@ static int start(struct run *run, struct err *e)
 
 	if (!a.root)
 		flags |= CLONE_NEWUSER;
+	if (run->spec.offline)
+		flags |= CLONE_NEWNET;
 	relay_child_fds(run->relay, a.stdio);
 	sigprocmask(SIG_SETMASK, NULL, &a.mask);
 	run->pid = fork_init(run, flags);

@@ -50,6 +50,7 @@ struct run_spec {
 	int64_t grace_ms; /* after the time limit, for the command to end by itself; 0: 2 s */
 	bool no_input;	/* the command finds an empty standard input */
 	const int *out; /* two descriptors for its output; NULL: 1 and 2 */
+	bool offline;	/* no network but a loopback of its own */
 	bool want_tty;	/* own pty if fds 0 and 1 are terminals */
 	/*
 	 * Called in our own process while the sandbox is being built beside it; the command

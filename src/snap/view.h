@@ -60,6 +60,7 @@ struct view {
 	char **through; /* written-through paths */
 	size_t nthrough;
 	bool in_place; /* the workspace is one of them, and kept by a snapshot */
+	bool offline;  /* without the host's network */
 };
 
 struct view_request {

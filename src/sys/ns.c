@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
+#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -198,6 +201,17 @@ int ns_forbid_cgroup(int sysctl)
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	return write(fd, "0", 1) < 0 ? -errno : 0;
+}
+
+int ns_loopback_up(void)
+{
+	AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq lo = { .ifr_name = "lo" };
+
+	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &lo) < 0)
+		return -errno;
+	lo.ifr_flags |= IFF_UP | IFF_RUNNING;
+	return ioctl(fd, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
 }
 
 int ns_new_keyring(void)

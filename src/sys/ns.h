@@ -59,6 +59,9 @@ int ns_xattr_override(int fd, const char *attr, const void *value, size_t len);
  */
 int ns_limit_pids(uint64_t n);
 
+/* In a new network namespace: its loopback is up, which it is not by itself. */
+int ns_loopback_up(void);
+
 /* A session keyring of our own: the host's keys are not possessed any more. */
 int ns_new_keyring(void);
 

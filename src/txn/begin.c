@@ -157,10 +157,11 @@ static void record_effects(struct txn_record *r, const struct view *v)
 					: "write-through"),
 			.what = xstrdup(v->through[i])
 		};
-	r->effects[r->neffects++] = (struct effect_record){
-		.kind = xstrdup("network"),
-		.what = xstrdup("what was sent over the network")
-	};
+	if (!v->offline)
+		r->effects[r->neffects++] = (struct effect_record){
+			.kind = xstrdup("network"),
+			.what = xstrdup("what was sent over the network")
+		};
 }
 
 static void record_hidden(struct txn_record *r, const struct view *v)

@@ -217,21 +217,20 @@ class Scene:
 class Executor:
     """Runs cases, each in a sandbox that is rolled back, and looks around after each."""
 
-    def __init__(self, stet, scene, policy):
-        self.stet, self.scene, self.policy = stet, scene, policy
+    def __init__(self, stet, scene, mode):
+        self.stet, self.scene, self.mode = stet, scene, mode
         self.lock = threading.Lock()
         self.before = scene.look()
         self.running, self.effects, self.done = set(), [], 0
 
     def argv(self, path):
-        mode = [] if self.policy else ["--no-policy"]
         # The check always fails: what the command did is rolled back, whatever it was.
-        return [self.stet, "exec", "--json", *mode, "--check", "false", *LIMITS, "--",
+        return [self.stet, "exec", "--json", *self.mode, "--check", "false", *LIMITS, "--",
                 "bash", path]
 
     def run(self, number, case):
         # A script and not `bash -c`: what is in it is seen only as it is executed.
-        path = f"{self.scene.home}/cases/{'on' if self.policy else 'off'}{number}.sh"
+        path = f"{self.scene.home}/cases/{len(self.mode)}-{number}.sh"
         text = case.text.replace("/home/me/project", self.scene.work)
         with self.lock:
             write(path, text.replace("/home/me", self.scene.home) + "\n")
