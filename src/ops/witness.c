@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,60 +16,56 @@
 enum { SOON_MS = 50 };
 
 /* Nothing of ours is to live on in it: locks, pipes, the journal. */
-static _Noreturn void testify(const struct witness *w, int stop)
+static _Noreturn void testify(const struct witness *w, int stop, int done)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int changes = fcntl(w->changes, F_DUPFD_CLOEXEC, 100);
 	sigset_t all;
 
 	stop = fcntl(stop, F_DUPFD_CLOEXEC, 100);
-	if (null < 0 || changes < 0 || stop < 0)
+	done = fcntl(done, F_DUPFD_CLOEXEC, 100);
+	if (null < 0 || stop < 0 || done < 0)
 		_exit(1);
 	/* What is meant for the job is for who leads it: he ends us. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	for (int i = 0; i < 3; i++)
 		dup2(null, i);
-	dup3(changes, 3, O_CLOEXEC);
-	dup3(stop, 4, O_CLOEXEC);
+	dup3(stop, 3, O_CLOEXEC);
+	dup3(done, 4, O_CLOEXEC);
 	close_range(5, ~0U, 0);
+	/* The processors are the command's. */
+	setpriority(PRIO_PROCESS, 0, 19);
 	seen_note(&w->t->rec, 3, 4);
 	_exit(0);
 }
 
 static void start(struct witness *w)
 {
-	int ends[2];
+	int stop[2], done[2];
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (pipe2(stop, O_CLOEXEC) < 0)
 		return;
+	if (pipe2(done, O_CLOEXEC) < 0) {
+		close(stop[0]);
+		close(stop[1]);
+		return;
+	}
 	w->pid = fork();
 	if (w->pid == 0) {
-		close(ends[1]);
-		testify(w, ends[0]);
+		close(stop[1]);
+		close(done[0]);
+		testify(w, stop[0], done[1]);
 	}
-	close(ends[0]);
-	if (w->pid > 0) {
-		w->stop = ends[1];
-		return;
-	}
-	close(ends[1]);
-	w->pid = 0;
+	close(stop[0]);
+	close(done[1]);
+	w->stop = stop[1];
+	w->done = done[0];
 }
 
-/* The first change: not yet, but if the command is still there in a moment. */
-static void on_change(void *arg)
+static void on_time(void *arg)
 {
-	const struct itimerspec soon = { .it_value.tv_nsec = SOON_MS * 1000000L };
 	struct witness *w = arg;
 
-	if (!w->waiting) {
-		w->waiting = true;
-		w->side.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-		if (w->side.fd >= 0)
-			timerfd_settime(w->side.fd, 0, &soon, NULL);
-		return;
-	}
 	cleanup_close(&w->side.fd);
 	w->side.fd = -1;
 	start(w);
@@ -76,19 +73,29 @@ static void on_change(void *arg)
 
 void witness_begin(struct witness *w, const struct txn *t)
 {
-	*w = (struct witness){ .t = t, .stop = -1, .changes = seen_watch(&t->rec) };
-	w->side = (struct run_side){ .fd = w->changes, .ready = on_change, .arg = w };
+	const struct itimerspec soon = { .it_value.tv_nsec = SOON_MS * 1000000L };
+
+	*w = (struct witness){ .t = t, .stop = -1, .done = -1 };
+	w->side = (struct run_side){ .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC),
+				     .ready = on_time,
+				     .arg = w };
+	if (w->side.fd >= 0)
+		timerfd_settime(w->side.fd, 0, &soon, NULL);
 }
 
 void witness_end(struct witness *w)
 {
+	char none;
+
 	if (!w->t)
 		return;
-	if (w->waiting)
-		cleanup_close(&w->side.fd);
-	cleanup_close(&w->changes);
+	cleanup_close(&w->side.fd);
 	cleanup_close(&w->stop);
-	while (w->pid > 0 && waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+	while (w->done >= 0 && read(w->done, &none, 1) < 0 && errno == EINTR)
 		;
-	*w = (struct witness){ 0 };
+	cleanup_close(&w->done);
+	/* One that is still about to end is nobody's when we are gone. */
+	if (w->pid > 0)
+		waitpid(w->pid, NULL, WNOHANG);
+	*w = (struct witness){ .side.fd = -1 };
 }

@@ -51,6 +51,7 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 	    known_place(b->known, b->a, layer, rel) != PLACE_SAME)
 		return 0;
 	buf_reset(&b->text);
+	b->read += S_ISREG(host->mode) && host->size <= DIGEST_MAX ? host->size : 0;
 	if (S_ISREG(host->mode) && host->size <= DIGEST_MAX &&
 	    apply_digest(b->a, layer, rel, &digest, &b->text,
 			 b->kept < TEXT_TOTAL ? TEXT_MAX : 0)) {
@@ -65,9 +66,10 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 		r.nxafter = (uint32_t)b->text.len;
 		b->kept += b->text.len;
 	}
+	/* What lies in it may be noted next, though somebody has added to it by then. */
 	if (S_ISDIR(host->mode))
 		known_tell(b->known, layer, rel, host);
-	return plan_add(b->w, &r, e);
+	return plan_add(b->w, &r, e) < 0 ? -1 : 1;
 }
 
 struct base {
@@ -78,7 +80,7 @@ struct base {
 static int note(void *arg, const struct change *c, struct err *e)
 {
 	struct base *b = arg;
-	struct ident host, up;
+	struct ident host, up, seen;
 
 	b->touched[c->layer] = true;
 	if (!b->notes.w || !c->before.st_mode)
@@ -88,7 +90,11 @@ static int note(void *arg, const struct change *c, struct err *e)
 		return 0;
 	if (apply_look(b->notes.a, (uint32_t)c->layer, c->rel, &host, &up, e) < 0)
 		return -1;
-	return base_note(&b->notes, (uint32_t)c->layer, c->rel, &host, e);
+	/* Noted while the command ran, and no other since. */
+	if (known_ident(b->notes.known, (uint32_t)c->layer, c->rel, &seen) &&
+	    ident_same(&seen, &host) && seen.ctime == host.ctime)
+		return 0;
+	return base_note(&b->notes, (uint32_t)c->layer, c->rel, &host, e) < 0 ? -1 : 0;
 }
 
 int txn_note_base(struct txn *t, struct err *e)

@@ -77,7 +77,8 @@ int disk_unsettle(const struct txn_record *r); /* -errno */
 
 /*
  * Noting what the host has at a path (base.c): who it is, and what it holds, if it bears no change
- * since the transaction began; else nothing. @host: what lies there now.
+ * since the transaction began; else nothing. @host: what lies there now. 1 if it was noted, 0,
+ * or -1.
  */
 struct base_notes {
 	struct apply *a;
@@ -85,6 +86,7 @@ struct base_notes {
 	struct known *known; /* so far */
 	int64_t begin;
 	uint64_t kept; /* bytes of text */
+	uint64_t read;
 	struct buf text;
 };
 int base_note(struct base_notes *b, uint32_t layer, const char *rel,

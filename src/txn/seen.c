@@ -21,16 +21,17 @@
 #include "txn/txn.h"
 
 enum {
-	WATCHES = 8192,	 /* directories, in all */
-	GONE_MAX = 4096, /* objects in those that were deleted, in all */
+	WATCHES = 8192,		      /* directories, in all */
+	GONE_MAX = 4096,	      /* objects in those that were deleted, in all */
+	NOTES_MAX = 20000,	      /* objects noted, in all */
+	READ_MAX = 128 * 1024 * 1024, /* bytes of their content */
 	WORK_MS = 5, /* at a stretch, then a pause: the processors are the command's */
-	PAUSE_MS = 10,
+	PAUSE_MS = 20,
 	EVENTS = 64 * 1024
 };
 
 /* A copy comes as a link or by rename, a whiteout by rename. */
-static const uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW |
-			     IN_EXCL_UNLINK;
+static const uint32_t mask = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_EXCL_UNLINK;
 
 struct dir {
 	uint32_t layer;
@@ -39,7 +40,6 @@ struct dir {
 };
 
 struct seen {
-	const struct txn_record *rec;
 	struct change_layer *layers;
 	struct base_notes notes;
 	int fd, stop;
@@ -47,24 +47,8 @@ struct seen {
 	size_t nwatched;
 	struct dir *due; /* directories to be looked through */
 	size_t ndue;
-	size_t gone;
+	size_t gone, noted;
 };
-
-int seen_watch(const struct txn_record *r)
-{
-	AUTO_CLOSE int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-
-	if (fd < 0)
-		return -errno;
-	for (size_t i = 0; i < r->nlayers; i++) {
-		AUTO_FREE char *up = xasprintf("%s/up", r->layers[i].dir);
-
-		if (r->layers[i].kind == LAYER_OVERLAY &&
-		    inotify_add_watch(fd, up, mask) < 0)
-			return -errno;
-	}
-	return TAKE_FD(fd);
-}
 
 static int64_t now_ms(void)
 {
@@ -88,6 +72,22 @@ static void put_off(struct seen *s, uint32_t layer, const char *rel, bool gone)
 	s->due[s->ndue++] = (struct dir){ layer, gone, xstrdup(rel) };
 }
 
+/* Once: a file may be saved a thousand times. */
+static void note(struct seen *s, uint32_t layer, const char *rel,
+		 const struct ident *host)
+{
+	struct ident before;
+	struct err e;
+
+	if (s->noted >= NOTES_MAX || s->notes.read >= READ_MAX ||
+	    known_ident(s->notes.known, layer, rel, &before))
+		return;
+	if (base_note(&s->notes, layer, rel, host, &e) > 0) {
+		s->noted++;
+		known_tell(s->notes.known, layer, rel, host);
+	}
+}
+
 static void look(struct seen *s, const struct dir *d, const char *name)
 {
 	AUTO_FREE char *rel = strcmp(d->rel, ".") == 0 ? xstrdup(name)
@@ -97,7 +97,7 @@ static void look(struct seen *s, const struct dir *d, const char *name)
 
 	if (apply_look(s->notes.a, d->layer, rel, &host, &up, &e) < 0 || !host.mode)
 		return;
-	base_note(&s->notes, d->layer, rel, &host, &e);
+	note(s, d->layer, rel, &host);
 	/* What lies in a directory that the host does not have is all new. */
 	if (S_ISDIR(host.mode) && (up.mode || d->gone))
 		put_off(s, d->layer, rel, !S_ISDIR(up.mode));
@@ -135,7 +135,7 @@ static void watch(struct seen *s, const struct dir *d, int fd)
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	/* By way of the link that /proc has for it. */
-	wd = inotify_add_watch(s->fd, path, mask & ~(uint32_t)IN_DONT_FOLLOW);
+	wd = inotify_add_watch(s->fd, path, mask);
 	if (wd >= 0 && wd < WATCHES)
 		remember(s, wd, &copy);
 	free(copy.rel);
@@ -224,11 +224,11 @@ static void keep_noting(struct seen *s)
 	}
 }
 
-void seen_note(const struct txn_record *r, int fd, int stop)
+void seen_note(const struct txn_record *r, int stop, int done)
 {
 	AUTO_CLOSE int dir = open(r->dir,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct seen s = { .rec = r, .fd = fd, .stop = stop };
+	struct seen s = { .stop = stop };
 	AUTO_FREE struct change_layer *layers = NULL;
 	struct err e;
 	size_t n;
@@ -236,7 +236,8 @@ void seen_note(const struct txn_record *r, int fd, int stop)
 	s.layers = layers = txn_layers(r, &n);
 	s.notes.begin = r->begin_ns;
 	s.notes.known = known_new(r);
-	if (dir < 0 || apply_open(layers, n, &s.notes.a, &e) < 0)
+	s.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (s.fd < 0 || dir < 0 || apply_open(layers, n, &s.notes.a, &e) < 0)
 		return;
 	if (plan_create(dir, SEEN, &s.notes.w, &e) == 0) {
 		for (size_t i = 0; i < n; i++)
@@ -244,6 +245,9 @@ void seen_note(const struct txn_record *r, int fd, int stop)
 		keep_noting(&s);
 		plan_finish_lazily(s.notes.w, &e);
 	}
+	close(done);
+	/* The kernel takes milliseconds to forget watches: that is our time, nobody waits. */
+	close(s.fd);
 	for (size_t i = 0; i < s.nwatched; i++)
 		free(s.watched[i].rel);
 	for (size_t i = 0; i < s.ndue; i++)

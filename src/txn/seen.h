@@ -14,14 +14,11 @@
  * stricter there.
  */
 
-/* An inotify descriptor that becomes readable when something in the layers changes. -errno. */
-int seen_watch(const struct txn_record *r);
-
 /*
- * Notes until @stop is readable or its other end is closed; what is noted is kept in the
- * transaction's directory then. @fd: of seen_watch(). Touches no journal. For a process of its own,
- * since it reads files at its leisure.
+ * Notes until @stop is readable or its other end is closed; then what is noted is kept in the
+ * transaction's directory, and @done is closed. Touches no journal. For a process of its own, since it
+ * reads files at its leisure.
  */
-void seen_note(const struct txn_record *r, int fd, int stop);
+void seen_note(const struct txn_record *r, int stop, int done);
 
 #endif
