@@ -343,7 +343,7 @@ static enum known_place find_place(struct known *k, struct apply *a, uint32_t la
 	struct err e;
 
 	while (is_in_workspace(k, a, layer, dir)) {
-		AUTO_FREE char *above = dir_of(dir);
+		char *slash = strrchr(dir, '/');
 		int from;
 
 		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !now.mode)
@@ -354,7 +354,9 @@ static enum known_place find_place(struct known *k, struct apply *a, uint32_t la
 				from = ident_is(&seen, &now);
 			return from < 0 ? PLACE_UNKNOWN : from ? PLACE_SAME : PLACE_OTHER;
 		}
-		strcpy(dir, above);
+		if (!slash)
+			break;
+		*slash = '\0';
 	}
 	return PLACE_SAME;
 }

@@ -16,8 +16,8 @@
 
 /*
  * Notes until @stop is readable or its other end is closed; then what is noted is kept in the
- * transaction's directory, and @done is closed. Touches no journal. For a process of its own, since it
- * reads files at its leisure.
+ * transaction's directory, and @done is closed. Touches no journal. For a process of its own,
+ * since it reads files at its leisure.
  */
 void seen_note(const struct txn_record *r, int stop, int done);
 
