@@ -45,7 +45,8 @@ struct sandbox_opts {
 		SANDBOX_ROW(at, "hide", 0, OPT_LIST, "PATH",                                 \
 			    "make it invisible inside; repeatable", hide, ARG_PATH),         \
 		SANDBOX_ROW(at, "no-network", 0, OPT_FLAG, NULL,                             \
-			    "give it no network but a loopback of its own", no_network, 0),  \
+			    "give it no network but a loopback of its own", no_network,      \
+			    0),                                                              \
 		SANDBOX_ROW(                                                                 \
 			at, "policy", 0, OPT_STRING, "FILE",                                 \
 			"judge by FILE and the built-in policy, not by the ones that lie "   \
