@@ -191,7 +191,7 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	guard = operate_guard(h, true, e);
 	if (guard < 0 || operate_open(t, true, &o, e) < 0)
 		return -1;
-	o.begun_ns = operate_now();
+	o.begun_ns = operate_begun(t);
 	o.own = true;
 	o.settled = disk_settled(&t->rec);
 	r = operate_mounts(&o, e);

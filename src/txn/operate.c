@@ -56,17 +56,23 @@ static int64_t fine_now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* When it was done, so that what others do from now on can be told from what we did. */
-static int64_t done_at(const struct txn *t, int64_t after)
+/* A time that nothing before us bears, and nothing from now on an earlier one. @past: the latest
+ * that can have been stamped. */
+static int64_t time_past(const struct txn *t, int64_t past)
 {
 	const struct timespec half_ms = { .tv_nsec = 500000 };
 	int64_t exact = t->lock >= 0 ? exact_time(t->lock) : 0;
 
-	if (exact > after)
+	if (exact > past)
 		return exact;
-	while (operate_now() <= after)
+	while (operate_now() <= past)
 		nanosleep(&half_ms, NULL);
 	return operate_now();
+}
+
+int64_t operate_begun(const struct txn *t)
+{
+	return time_past(t, operate_now());
 }
 
 void operate_tell(const struct operation *o, struct commit_result *res)
@@ -388,7 +394,7 @@ static int reverse(struct home *h, struct txn *t, struct operation *o, bool back
 	    sync_names(o, e) < 0)
 		return -1;
 	if (journal_op_move(h->journal, &o->op, OP_REVERSED, o->op.before,
-			    done_at(t, fine_now()), JOURNAL_SYNC, e) < 0)
+			    time_past(t, fine_now()), JOURNAL_SYNC, e) < 0)
 		return -1;
 	t->rec.state = o->op.before;
 	return 0;
@@ -420,7 +426,7 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 			r = backwards ? sync_names(o, e) : settle(o, e);
 		if (r == 0)
 			r = journal_op_move(h->journal, &o->op, OP_DONE, o->op.after,
-					    done_at(t, moved_at), JOURNAL_SYNC, e);
+					    time_past(t, moved_at), JOURNAL_SYNC, e);
 		if (r == 0) {
 			t->rec.state = o->op.after;
 			note(h, &o->op, NULL);

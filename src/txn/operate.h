@@ -69,6 +69,12 @@ void operate_note(struct operation *o, const struct plan_rec *r);
 
 int64_t operate_now(void);
 
+/*
+ * When an operation on @t, which is locked, begins: what is changed from now on bears no earlier
+ * time, and what was changed before an earlier one. May wait for the clock's next tick.
+ */
+int64_t operate_begun(const struct txn *t);
+
 /* Makes sure that @t is pending and ours: FROZEN, locked, whole. */
 int txn_pending(struct home *h, struct txn *t, struct err *e);
 

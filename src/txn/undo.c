@@ -401,7 +401,7 @@ static int describe(const struct txn *t, const struct deed *d, bool part,
 				    .after = d->redo ? d->undo->before
 					     : part  ? t->rec.state
 						     : TXN_FROZEN,
-				    .begun_ns = operate_now() };
+				    .begun_ns = operate_begun(t) };
 	if (!wish.paths && !wish.ours && !wish.theirs &&
 	    (!d->standing || standing_is_plain(d->standing))) {
 		o->op.plan = xstrdup(list);

@@ -207,6 +207,23 @@ def test_no_conflict(stet, work, kind, how):
     is_peace(stet, work, kind, how)
 
 
+def test_touched_at_the_last_moment(stet, work):
+    """Just before the commit begins is not while it is under way."""
+    wrong = []
+    for i in range(20):
+        d = work / f"d{i}"
+        d.mkdir()
+        (d / "f").write_text("host\n")
+        stet.sh(f"rm -r d{i}; echo now > d{i}", cwd=work).ok()
+        os.utime(d / "f")
+        os.stat(d / "f")
+        os.utime(d / "f")
+        if commit(stet, work).rc:
+            wrong.append(i)
+            stet("rollback", cwd=work).ok()
+    assert wrong == []
+
+
 # Of these, what the command has changed is seen before the host touches it; see SECURITY.md.
 SEEN = [(k, e) for k, e in QUIET if not k.startswith("new ")
         and e not in ("the same change", "the same deletion", "the same target", "the same mode", "beside it",
