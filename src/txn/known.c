@@ -31,12 +31,22 @@ struct entry {
 	bool ours;    /* attributes set or put back by an operation of this transaction */
 };
 
+/* So many questions are answered by reading it all for each: that takes no memory. */
+enum { FEW = 8 };
+
 struct known {
 	int dir; /* the transaction's */
 	struct home *h;
 	int64_t id, begin;
 	const char *workspace;
 	bool loaded;
+	unsigned asked, hits;
+	uint64_t only; /* while reading: nothing but this key counts; 0: all do */
+	/* Behind the first few questions: who is known at all, sorted. Mostly it is not asked. */
+	bool listed;
+	uint64_t *keys;
+	size_t nkeys;
+	bool listing; /* while reading: keys alone */
 	/* Of the directory asked about last. */
 	struct {
 		char *dir; /* NULL: none */
@@ -75,13 +85,25 @@ static void grow(struct known *k)
 	free(old.v);
 }
 
-/* The first one told wins: newest operations come first, the base last. */
-static void tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id,
-		 const uint64_t *digest, bool is_base)
+static void list_key(struct known *k, uint64_t key)
+{
+	if ((k->nkeys & (k->nkeys - 1)) == 0)
+		k->keys = xrealloc(k->keys,
+				   (k->nkeys ? 2 * k->nkeys : 16) * sizeof(*k->keys));
+	k->keys[k->nkeys++] = key;
+}
+
+/* The first one told wins: newest operations come first, the base last. NULL: of no interest. */
+static struct entry *tell(struct known *k, uint32_t layer, const char *rel,
+			  const struct ident *id, const uint64_t *digest, bool is_base)
 {
 	uint64_t key = key_of(layer, rel);
 	struct entry *s;
 
+	if (k->listing)
+		list_key(k, key);
+	if (k->listing || (k->only && key != k->only))
+		return NULL;
 	if (2 * (k->n + 1) > k->cap)
 		grow(k);
 	s = slot(k, key);
@@ -90,13 +112,14 @@ static void tell(struct known *k, uint32_t layer, const char *rel, const struct 
 		s->has_digest = true;
 	}
 	if (s->key)
-		return;
+		return s;
 	*s = (struct entry){
 		.key = key, .id = *id, .has_digest = digest, .is_base = is_base
 	};
 	if (digest)
 		s->digest = *digest;
 	k->n++;
+	return s;
 }
 
 struct reading {
@@ -109,6 +132,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	struct reading *rd = arg;
 	bool undone = rd->undone || r->flags & PLAN_UNDONE;
 	struct ident id = undone ? r->before : r->after;
+	struct entry *told;
 	uint64_t digest;
 
 	(void)e;
@@ -148,8 +172,9 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		}
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;
-		tell(rd->k, r->layer, r->rel, &id, NULL, false);
-		slot(rd->k, key_of(r->layer, r->rel))->ours = true;
+		told = tell(rd->k, r->layer, r->rel, &id, NULL, false);
+		if (told)
+			told->ours = true;
 		break;
 	case PLAN_LINK:
 	case PLAN_MKDIR:
@@ -241,17 +266,73 @@ int known_open(struct home *h, const struct txn *t, struct known **out, struct e
 	return 0;
 }
 
-/* At the first question: mostly there is none. What cannot be read is not known, and then it
- * is judged by time alone. */
-static void load(struct known *k)
+/* What cannot be read is not known, and then it is judged by time alone. */
+static void read_all(struct known *k)
 {
 	struct err e;
 
-	k->loaded = true;
 	journal_op_each(k->h->journal, k->id, read_op, k, &e);
 	known_read(k, k->dir, INHERITED);
 	for (size_t i = 0; i < ARRAY_SIZE(bases); i++)
 		known_read(k, k->dir, bases[i]);
+}
+
+static void forget_all(struct known *k)
+{
+	free(k->v);
+	k->v = NULL;
+	k->n = k->cap = 0;
+}
+
+static void read_one(struct known *k, uint64_t key)
+{
+	forget_all(k);
+	k->only = key;
+	read_all(k);
+	k->only = 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool is_listed(struct known *k, uint64_t key)
+{
+	if (!k->listed) {
+		k->listed = k->listing = true;
+		read_all(k);
+		k->listing = false;
+		if (k->nkeys)
+			qsort(k->keys, k->nkeys, sizeof(*k->keys), by_number);
+	}
+	return k->nkeys && bsearch(&key, k->keys, k->nkeys, sizeof(*k->keys), by_number);
+}
+
+/*
+ * What is known of a path, or NULL; until the next question. Of a million changes most are never
+ * asked about, and those who ask are mostly not known: a table of all is the last resort.
+ */
+static struct entry *find(struct known *k, uint32_t layer, const char *rel)
+{
+	const uint64_t key = key_of(layer, rel);
+	struct entry *s;
+
+	if (!k->loaded && k->asked++ >= FEW) {
+		if (!is_listed(k, key))
+			return NULL;
+		k->loaded = k->hits++ >= FEW;
+		if (k->loaded) {
+			forget_all(k);
+			read_all(k);
+		}
+	}
+	if (!k->loaded)
+		read_one(k, key);
+	s = k->cap ? slot(k, key) : NULL;
+	return s && s->key ? s : NULL;
 }
 
 void known_close(struct known *k)
@@ -260,15 +341,16 @@ void known_close(struct known *k)
 		return;
 	cleanup_close(&k->dir);
 	known_place_again(k);
-	free(k->v);
+	forget_all(k);
+	free(k->keys);
 	free(k);
 }
 
 bool known_touched(struct known *k, uint32_t layer, const char *rel)
 {
-	if (!k->loaded)
-		load(k);
-	return k->cap && slot(k, key_of(layer, rel))->ours;
+	const struct entry *s = find(k, layer, rel);
+
+	return s && s->ours;
 }
 
 /* A file can be written and given its old mtime again: only its ctime tells then. */
@@ -288,13 +370,10 @@ enum verdict {
 static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 			 const char *rel, const struct ident *host)
 {
-	const struct entry *s;
+	const struct entry *s = find(k, layer, rel);
 	uint64_t digest;
 
-	if (!k->loaded)
-		load(k);
-	s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
-	if (!s || !s->key || (!s->id.mode && host->mode))
+	if (!s || (!s->id.mode && host->mode))
 		return KNOWN_NOTHING;
 	if (!s->id.mode)
 		return KNOWN_SAME;
@@ -397,12 +476,9 @@ bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char 
 
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)
 {
-	const struct entry *s;
+	const struct entry *s = find(k, layer, rel);
 
-	if (!k->loaded)
-		load(k);
-	s = k->cap ? slot(k, key_of(layer, rel)) : NULL;
-	if (!s || !s->key || !s->id.mode)
+	if (!s || !s->id.mode)
 		return false;
 	*out = s->id;
 	return true;
