@@ -142,12 +142,21 @@ static bool is_time(void)
 	return !ticket || unlink(ticket) == 0;
 }
 
+static bool spared;
+
+void fault_never(void)
+{
+	spared = true;
+}
+
 int fault_point(const char *name)
 {
 	const char *spec = getenv("STET_FAULT");
 	int saved = errno, error = 0, sig = 0;
 	struct plan p;
 
+	if (spared)
+		return 0;
 	reached++;
 	note(name);
 	for (size_t i = 0; spec && *spec; i++) {

@@ -36,18 +36,23 @@
  * FAULT_SKIP("name") is true the nth time if STET_FAULT_SKIP=name:nth says so, and ever
  * after if it says name:nth+: the step is then left out and reported as done. So a test
  * can show that it would notice.
+ *
+ * FAULT_NEVER() spares a process beside the one that is tested, which would take its turn.
  */
 #ifdef STET_FAULTS
 #define FAULT_POINT(name) fault_point(name)
 #define FAULT_AT(name) fault_at(name)
 #define FAULT_SKIP(name) fault_skip(name)
+#define FAULT_NEVER() fault_never()
 int fault_point(const char *name);
 int fault_at(const char *name);
 int fault_skip(const char *name);
+void fault_never(void);
 #else
 #define FAULT_POINT(name) ((void)sizeof(name), 0)
 #define FAULT_AT(name) ((void)sizeof(name), 0)
 #define FAULT_SKIP(name) ((void)sizeof(name), 0)
+#define FAULT_NEVER() ((void)0)
 #endif
 
 #endif
