@@ -481,8 +481,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (!ident_is(&kept, &r->before))
-		return kept.mode ? is_taken(a, r, e)
-				 : apply_conflict(a, r, "has lost what it was before", e);
+		return apply_conflict(a, r, "has lost what it was before", e);
 	if (now.mode ? !ident_same(&now, &r->after) && !is_own_dir(&now, r)
 		     : r->after.mode != 0)
 		return apply_conflict(a, r, "was changed on the host after the commit",

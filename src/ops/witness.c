@@ -16,7 +16,7 @@
 /* A command that is over sooner leaves no time for anybody to touch what it changed. */
 enum { SOON_MS = 50 };
 
-/* The processors are the command's; but whoever ran it waits for the notes, on a busy machine, too. */
+/* The processors are the command's; but whoever ran it waits for the notes. */
 enum { NICENESS = 5 };
 
 /* Nothing of ours is to live on in it: locks, pipes, the journal. */
