@@ -32,7 +32,7 @@ enum { LOOK_MS = 20, LOOK_MAX_MS = 2000 };
  * What nobody waits for goes to the desk when so much has gathered, or after such a time: to
  * wake it for every exec would cost as much as judging does.
  */
-enum { GATHER_MAX = 65536, GATHER_MS = 5 };
+enum { GATHER_MAX = 65536, GATHER_MS = 50 };
 
 enum state {
 	HELD_ASKED, /* in the system call; somebody has to decide */

@@ -13,8 +13,7 @@
 #include "ops/asking.h"
 #include "txn/checkpoint.h"
 
-/* Calls that follow one another as quickly as this are one to us. */
-enum { CALL_MS = 50, COMMAND_MAX = 4096 };
+enum { COMMAND_MAX = 4096 };
 /* A question that was answered with no is not put again so soon. */
 enum { AGAIN_MS = 3000 };
 
@@ -46,18 +45,6 @@ static bool is_text(const struct exec_facts *f)
 	       !strstr(f->argv[2], "stet checkpoint");
 }
 
-/* Not one of those that follow another too quickly; but what says more does count. */
-static bool is_due(struct judge *j, const struct exec_facts *f)
-{
-	const bool text = is_text(f), soon = now_ms() - j->call_at < CALL_MS;
-
-	if (soon && (j->call_text || !text))
-		return false;
-	j->call_at = now_ms();
-	j->call_text = text;
-	return true;
-}
-
 /* In PID 1 of the sandbox: nothing but memory is to be had. */
 static int judge(void *arg, const struct exec_facts *f, struct verdict *v)
 {
@@ -67,7 +54,7 @@ static int judge(void *arg, const struct exec_facts *f, struct verdict *v)
 	if (v->kind == VERDICT_CHECKPOINT && j->points == POINTS_NONE)
 		v->kind = VERDICT_ALLOW;
 	if (v->kind < VERDICT_CHECKPOINT && j->points == POINTS_CALLS &&
-	    f->flags & EXE_CALL && is_due(j, f))
+	    f->flags & EXE_CALL && pace_keeps(&j->pace, now_ms(), is_text(f)))
 		*v = (struct verdict){ .kind = VERDICT_CHECKPOINT };
 	return 0;
 }

@@ -3,6 +3,7 @@
 #define STET_OPS_JUDGE_H
 
 #include "ops/ctx.h"
+#include "ops/pace.h"
 #include "runner/runner.h"
 
 /* Before which execs a checkpoint is made. */
@@ -23,8 +24,7 @@ struct judge {
 	size_t nseen;
 	uint64_t execs, more; /* more: not kept */
 	enum judge_points points;
-	int64_t call_at;    /* PID 1's: when a call was last kept, ms, */
-	bool call_text;	    /* and was it shell text? */
+	struct pace pace;   /* PID 1's */
 	int64_t label_of;   /* the checkpoint that we gave its name last, */
 	int label_rank;	    /* how much that says, */
 	bool label_text;    /* and is it shell text? */
