@@ -38,8 +38,10 @@ ssize_t peek_string(pid_t pid, uint64_t addr, char *out, size_t max)
 {
 	size_t done = 0;
 
+	/* A page at a time: most end in the first, and each has to be looked up. */
 	while (done < max) {
-		ssize_t n = peek_bytes(pid, addr + done, out + done, max - done);
+		ssize_t n = peek_bytes(pid, addr + done, out + done,
+				       to_page_end(addr + done, max - done));
 		char *end;
 
 		if (n <= 0)
