@@ -214,6 +214,12 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 		p->sname = p->copy;
 		p->staged = root->old;
 	}
+	if (r->flags & PLAN_ASIDE) {
+		snprintf(p->copy, sizeof(p->copy), "a%llu",
+			 (unsigned long long)r->serial);
+		p->sname = p->copy;
+		p->staged = root->old;
+	}
 	if (r->flags & PLAN_CROSS)
 		p->staged = p->old = apply_beside(a, r, false);
 	a->lost_dir = p->host == -ENOENT || p->host == -ENOTDIR || p->host == -ELOOP;
@@ -396,17 +402,6 @@ static int take_out(struct apply *a, const struct plan_rec *r, const struct plac
 	return park(a, r, p, e);
 }
 
-/* Its place in the layer, where what was committed would have to go again. */
-static int is_taken(const struct apply *a, const struct plan_rec *r, struct err *e)
-{
-	AUTO_BUF struct buf q = BUF_INIT;
-
-	quote(&q, a, r);
-	err_set(e, ERR_STATE, "%.400s was changed in the transaction after its commit",
-		buf_str(&q));
-	return err_hint(e, "that is pending, and in the way: commit it as well");
-}
-
 /* A directory is told by what is in it (apply_whole()), not by its own times. */
 static bool is_own_dir(const struct ident *now, const struct plan_rec *r)
 {
@@ -554,8 +549,6 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	if (apply_whole(a, r, &p, &now, e) < 0)
 		return -1;
 	x = apply_rename(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
-	if (x == -EEXIST)
-		return is_taken(a, r, e);
 	if (x == 0 && r->flags & PLAN_OPAQUE && S_ISDIR(now.mode))
 		x = meta_set_opaque(p.staged, p.sname, true);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;

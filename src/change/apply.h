@@ -70,6 +70,13 @@ int apply_merge(struct apply *a, struct plan_rec *r, uint64_t serial,
 int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 
 /*
+ * For undoing a part, whose places in the upper are empty since: has the transaction something
+ * newer where the step would put what was committed? A name, a deletion, another directory around
+ * it or none; of a PLAN_DIR, other attributes. 1 or 0; -1: *e is set.
+ */
+int apply_is_taken(struct apply *a, const struct plan_rec *r, struct err *e);
+
+/*
  * A step that is to be taken back while the host has gone on from there already: his
  * version stays, and what the step had taken away is kept apart in `old`, so that it is
  * not taken for the transaction's own.

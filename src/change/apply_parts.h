@@ -53,15 +53,15 @@ struct beside {
 
 /*
  * Where one step happens. @host or @up may be negative if that directory does not exist. What
- * is staged, and then what it replaced, lies at staged/sname: in the upper, or, if
- * that is on another filesystem, as a copy beside the host's tree.
+ * is staged, and then what it replaced, lies at staged/sname: in the upper; if that is on
+ * another filesystem, as a copy beside the host's tree; in `old`, if it is merged or PLAN_ASIDE.
  */
 struct place {
 	int host, up, staged, old;
 	int store; /* `old` beside the upper, even if @old is elsewhere */
 	const char *name, *sname;
 	char slot[24]; /* its name in old */
-	char copy[24]; /* and as a copy */
+	char copy[24]; /* and there, if what is staged is not in the upper */
 };
 
 /* Finds the place of a step; ERR_CONFLICT if its directory on the host is gone. */

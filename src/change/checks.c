@@ -211,6 +211,54 @@ int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	return x < 0 ? apply_failed(a, r, x, e) : expect(a, r, &p, &now, forward, e);
 }
 
+/* Was the upper's directory made after the commit? Then what lay in the one before is gone. */
+static int is_new_dir(const struct apply *a, int up)
+{
+	struct ident dir;
+	int x = a->since ? ident_at(up, ".", &dir) : 0;
+
+	return a->since && x == 0 ? dir.btime >= a->since : x;
+}
+
+/* A commit leaves the directory in the upper with the attributes of its step. */
+static int is_dressed_anew(const struct plan_rec *r, const struct place *p)
+{
+	struct ident up;
+	int x = ident_at(p->up, p->name, &up);
+
+	return x < 0 ? x
+		     : S_ISDIR(up.mode) &&
+			       (up.mode != r->after.mode || up.mtime != r->after.mtime);
+}
+
+int apply_is_taken(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	bool link = r->kind == PLAN_LINK && r->flags & PLAN_STAGED;
+	struct ident up;
+	struct place p;
+	int x;
+
+	if (!(r->flags & PLAN_PARK) || r->flags & (PLAN_CROSS | PLAN_MERGED) ||
+	    (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE && r->kind != PLAN_DIR &&
+	     !link))
+		return 0;
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	if (p.up == -ENOENT || p.up == -ENOTDIR || p.up == -ELOOP)
+		return r->kind != PLAN_DIR && !link;
+	/* The staged directory around it is on the host: what is here is another one. */
+	if (link && p.up >= 0)
+		return 1;
+	x = p.up < 0 ? p.up : 0;
+	if (x == 0 && r->kind == PLAN_DIR)
+		x = is_dressed_anew(r, &p);
+	else if (x == 0)
+		x = ident_at(p.up, p.name, &up);
+	if (x == 0 && r->kind != PLAN_DIR)
+		x = up.mode ? 1 : is_new_dir(a, p.up);
+	return x < 0 ? apply_failed(a, r, x, e) : x;
+}
+
 int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;

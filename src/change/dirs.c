@@ -79,6 +79,26 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/*
+ * A visit to the transaction marks its directory as a copy of the host's. Where that was ours and
+ * is gone by now, nobody has deleted what the command found.
+ */
+static int unmark_copy(struct apply *a, const struct plan_rec *r, const struct place *p,
+		       struct err *e)
+{
+	AUTO_CLOSE int up = -1;
+	struct ident now;
+	int x = ident_at(p->host, p->name, &now);
+
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (!now.mode && r->flags & PLAN_BARE && p->up >= 0)
+		up = fs_open_dir_here(p->up, p->name, O_RDONLY);
+	if (up >= 0)
+		meta_unmark_copy(up);
+	return 0;
+}
+
 int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
 {
 	struct ident now;
@@ -87,8 +107,11 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 
 	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
-	if (!forward)
-		return S_ISDIR(now.mode) ? take_away(a, r, &p, e) : 0;
+	if (!forward) {
+		if (S_ISDIR(now.mode) && take_away(a, r, &p, e) < 0)
+			return -1;
+		return unmark_copy(a, r, &p, e);
+	}
 	if (S_ISDIR(now.mode))
 		return 0;
 	if (now.mode)
@@ -148,5 +171,11 @@ static int dir_backward(struct apply *a, const struct plan_rec *r, struct err *e
 
 int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
 {
+	struct place p;
+
+	if (r->flags & PLAN_ASIDE)
+		return apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT
+			       ? -1
+			       : dir_staged(a, r, &p, e);
 	return forward ? dir_forward(a, r, e) : dir_backward(a, r, e);
 }

@@ -114,7 +114,8 @@ int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	/* The host need not have the directory yet, nor the upper any more. */
 	if (apply_at(a, r, &p, e) < 0 && !(staged && e->kind == ERR_CONFLICT))
 		return -1;
-	if (staged && p.up < 0)
+	/* In a directory that an undo has put aside the names stay as they are. */
+	if (staged && (p.up < 0 || r->flags & PLAN_ASIDE))
 		return 0;
 	dir = fs_open_parent(root, r->link, &base);
 	if (dir < 0)

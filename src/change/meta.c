@@ -541,6 +541,11 @@ int meta_came_from(int upper, int host)
 	return memcmp(buf_str(&v) + sizeof(o), now.h.f_handle, now.h.handle_bytes) == 0;
 }
 
+void meta_unmark_copy(int fd)
+{
+	(void)!fremovexattr(fd, OURS "origin");
+}
+
 bool meta_is_opaque(int dirfd, const char *name)
 {
 	AUTO_BUF struct buf v = BUF_INIT;

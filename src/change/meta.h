@@ -64,6 +64,9 @@ bool meta_is_copy(int dirfd, const char *name);
  */
 int meta_came_from(int upper, int host);
 
+/* Forgets that the open directory of an upper is a copy, if that can be done. */
+void meta_unmark_copy(int fd);
+
 /* Sets or clears the mark by which a directory of an upper hides the host's. */
 int meta_set_opaque(int dirfd, const char *name, bool on);
 bool meta_is_opaque(int dirfd, const char *name);

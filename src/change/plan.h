@@ -46,7 +46,14 @@ enum plan_flag {
 	 * stays in the upper; with PLAN_PARK it waits in old/<serial>. */
 	PLAN_MERGED = 1 << 8,
 	PLAN_UNDONE = 1 << 10, /* among what is known (txn/known.h): it was taken back */
-	PLAN_BARE = 1 << 9, /* REPLACE: what is staged is a file that carries no marks */
+	/* In the list of an undo: the transaction has something newer at the place in the
+	 * upper. REPLACE, CREATE: what was committed goes to old/a<serial> instead, and comes
+	 * from there again. LINK: is in a directory that does. DIR: attributes of the upper's
+	 * directory alone, which stay as they were: @after, in both directions. */
+	PLAN_ASIDE = 1 << 11,
+	/* REPLACE: what is staged is a file that carries no marks. MKDIR: a directory that is
+	 * no copy of one of the host's. */
+	PLAN_BARE = 1 << 9,
 };
 
 /*

@@ -616,8 +616,9 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 	x = FAULT_POINT("stage.fsync-dir");
 	if (x == 0)
 		x = sync_dir(p.host, root->host);
+	/* Some of one directory's steps come from the upper, others (merged, aside) from `old`. */
 	if (x == 0)
-		x = sync_dir(p.staged, root->up);
+		x = sync_dir(r->flags & PLAN_CROSS ? p.staged : p.up, root->up);
 	if (x == 0)
 		x = sync_dir(p.old, root->old);
 	a->synced = x == 0;

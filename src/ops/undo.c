@@ -253,9 +253,11 @@ const struct verb verb_undo = {
 	.summary = "take a commit or rollback back",
 	.description =
 		"Takes the newest commit or rollback back: the host's files are as they were "
-		"before it, and the transaction is pending again. Repeated, it goes further "
-		"back. With PATHs only what the newest commit that changed them did at or below "
-		"them; the rest of it stays.\n"
+		"before it, and the transaction is pending again. What was changed in it at the "
+		"same paths after a commit of a part stays pending as it is; the committed "
+		"version is kept for redo. Repeated, undo goes further back. With PATHs only what "
+		"the newest commit that changed them did at or below them; the rest of it "
+		"stays.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest operation on "
 		"any transaction of the current directory is meant. A first operand that names "

@@ -484,6 +484,7 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 		if (apply_look(d->a, r.layer, rel, &r.before, &r.after, e) < 0)
 			return -1;
 		if (!r.before.mode) {
+			r.flags |= apply_is_copy(d->a, r.layer, rel) ? 0 : PLAN_BARE;
 			if (add(d, &r, e) < 0)
 				return -1;
 			later(d, rel, &r, true);
@@ -523,6 +524,7 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 		return add(d, r, e);
 	if (!r->before.mode && is_split(d, c->path)) {
 		r->kind = PLAN_MKDIR;
+		r->flags |= apply_is_copy(d->a, r->layer, c->rel) ? 0 : PLAN_BARE;
 		if (add(d, r, e) < 0)
 			return -1;
 		later(d, c->rel, r, true);

@@ -87,8 +87,35 @@ static void note_parent(struct subset *s, const struct plan_rec *r)
 		buf_add(&s->dirs, buf_str(&key), key.len);
 }
 
+/*
+ * A directory that the transaction has changed since the commit: on the host that is undone; in
+ * the layer it stays as it is, whatever is put back into it.
+ */
+static int keep_dir(struct subset *s, struct plan_rec *r, struct err *e)
+{
+	struct plan_rec own = { .kind = PLAN_DIR,
+				.flags = PLAN_IS_DIR | PLAN_ASIDE,
+				.layer = r->layer,
+				.rel = r->rel };
+	struct ident host;
+
+	r->flags &= ~(unsigned)PLAN_PARK;
+	if (apply_look(s->o->apply, r->layer, r->rel, &host, &own.after, e) < 0 ||
+	    plan_add_as(s->out, r, r->serial, e) < 0)
+		return -1;
+	return plan_add_as(s->out, &own, r->serial, e);
+}
+
+/* Places in old/ go by the number that the step had in the commit. */
+static int keep(struct subset *s, struct plan_rec *r, bool taken, struct err *e)
+{
+	return taken && r->kind == PLAN_DIR ? keep_dir(s, r, e)
+					    : plan_add_as(s->out, r, r->serial, e);
+}
+
 /* The directory of a chosen path stays as the commit left it, its mtime included. */
-static int keep_parent(struct subset *s, const struct plan_rec *r, struct err *e)
+static int keep_parent(struct subset *s, const struct plan_rec *r, bool taken,
+		       struct err *e)
 {
 	AUTO_BUF struct buf key = BUF_INIT;
 	struct plan_rec copy = *r;
@@ -105,7 +132,7 @@ static int keep_parent(struct subset *s, const struct plan_rec *r, struct err *e
 	}
 	copy.flags &= ~(unsigned)PLAN_XATTR;
 	copy.nxbefore = copy.nxafter = 0;
-	return plan_add_as(s->out, &copy, r->serial, e);
+	return keep(s, &copy, taken, e);
 }
 
 /* Is the host to win here? Only where there is something to win: 1. -1: *e is set. */
@@ -190,15 +217,36 @@ static bool is_kept_in_upper(const struct subset *s, const struct plan_rec *r)
 	       !(r->flags & (PLAN_PARK | PLAN_CROSS | PLAN_MERGED));
 }
 
+/*
+ * The transaction has gone on at the place in its layer where what was committed would go again:
+ * its newer version stays, and the committed one is kept for a redo. 1; 0: nothing is in the way;
+ * -1: *e is set. A redo takes it from where its undo has put it.
+ */
+static int put_aside(const struct subset *s, struct plan_rec *r, struct err *e)
+{
+	int taken;
+
+	if (s->d->redo)
+		return 0;
+	r->flags &= ~(unsigned)PLAN_ASIDE;
+	taken = apply_is_taken(s->o->apply, r, e);
+	if (taken > 0 && r->kind != PLAN_DIR)
+		r->flags |= PLAN_ASIDE;
+	return taken;
+}
+
 static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct subset *s = arg;
 	AUTO_FREE char *path = path_of(s->o, r);
 	struct plan_rec copy = *r;
-	int theirs;
+	int theirs, taken;
 
 	if (s->d->standing && !standing_step(s->d->standing, &copy))
 		return 0;
+	taken = put_aside(s, &copy, e);
+	if (taken < 0)
+		return -1;
 	theirs = is_theirs(s, &copy, path, e);
 	if (theirs < 0)
 		return -1;
@@ -208,7 +256,7 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 		return plan_add_as(s->out, &copy, r->serial, e);
 	}
 	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
-		return r->kind == PLAN_DIR ? keep_parent(s, r, e) : 0;
+		return r->kind == PLAN_DIR ? keep_parent(s, &copy, taken, e) : 0;
 	/* What was decided for the commit was decided for the commit. */
 	copy.flags &= ~(unsigned)PLAN_FORCE;
 	if (chosen_side(s->w->ours, s->w->theirs, path) == CHOSEN_OURS) {
@@ -220,8 +268,7 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 	}
 	s->n++;
 	note_parent(s, r);
-	/* Places in old/ go by the number that the step had in the commit. */
-	return plan_add_as(s->out, &copy, r->serial, e);
+	return keep(s, &copy, taken, e);
 }
 
 /* A change list of its own with the chosen steps of another. */
@@ -381,6 +428,19 @@ static int locate(const struct txn *t, struct deed *d, const struct commit_wish 
 			: standing_open(o->dir, &d->ops, d->target, &d->standing, e);
 }
 
+static int find_taken(void *arg, const struct plan_rec *r, struct err *e)
+{
+	return apply_is_taken(arg, r, e);
+}
+
+/* Must something be put aside to undo the commit of this list? 1, 0 or -1; opens o->plan. */
+static int is_any_taken(struct operation *o, const char *list, struct err *e)
+{
+	if (plan_open(o->dir, list, &o->plan, e) < 0 || operate_reach(o, e) < 0)
+		return -1;
+	return plan_each(o->plan, false, find_taken, o->apply, e);
+}
+
 /* What the operation is to be, according to what it repeats or takes back. */
 static int describe(const struct txn *t, const struct deed *d, bool part,
 		    const struct commit_wish *w, struct operation *o, struct err *e)
@@ -404,8 +464,14 @@ static int describe(const struct txn *t, const struct deed *d, bool part,
 				    .begun_ns = operate_begun(t) };
 	if (!wish.paths && !wish.ours && !wish.theirs &&
 	    (!d->standing || standing_is_plain(d->standing))) {
-		o->op.plan = xstrdup(list);
-		return 0;
+		int taken = d->redo ? 0 : is_any_taken(o, list, e);
+
+		if (taken <= 0) {
+			o->op.plan = xstrdup(list);
+			return taken;
+		}
+		plan_close(o->plan);
+		o->plan = NULL;
 	}
 	if (operate_plan_name(name, e) < 0 || choose(o, &wish, d, list, name, e) < 0)
 		return -1;
@@ -492,7 +558,7 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 	}
 	if (r == 0)
 		r = describe(t, d, part, w, &o, e);
-	if (r == 0)
+	if (r == 0 && !o.plan)
 		r = plan_open(o.dir, o.op.plan, &o.plan, e);
 	if (r == 0) {
 		o.op.changes = res->changes = plan_count(o.plan);

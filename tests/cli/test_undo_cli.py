@@ -224,14 +224,3 @@ def test_a_directory_that_moved_whole(stet, work):
     r = stet("undo", "t1", "m/n", cwd=work).ok(1)
     assert "m was committed as a whole; take all of it back: stet undo t1 DIRECTORY" in r.err
     play(stet, work, [("undo t1 m", "a=1"), ("redo", "a=1 m/n=1"), ("undo", "")])
-
-
-def test_changed_again_after_a_part(stet, work):
-    """What is pending at the place of what was committed is not given up for an undo: it says so."""
-    stet.sh("echo 1 > a; echo 1 > b", cwd=work).ok()
-    stet("commit", "a", cwd=work).ok()
-    stet("explore", "-q", "--", "sh", "-c", "echo 2 > a", cwd=work).ok()
-    r = stet("undo", cwd=work).ok(NOTHING)
-    assert "after its commit" in r.err and "commit it as well" in r.err
-    assert host(work) == "a=1"
-    play(stet, work, [("check",), ("commit", "a=2 b=1"), ("undo", "a=1"), ("check",)])

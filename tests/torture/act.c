@@ -106,11 +106,14 @@ static int do_fill(struct txn *t, enum tree_size size)
 	return 0;
 }
 
-static int do_more(struct txn *t, int round)
+static int do_more(struct txn *t, enum action a)
 {
 	AUTO_FREE char *up = xasprintf("%s/up", t->rec.layers[0].dir);
 
-	tree_more(up, round);
+	if (a == ACT_NEWER)
+		tree_newer(up);
+	else
+		tree_more(up, a == ACT_MORE ? 1 : 2);
 	return 0;
 }
 
@@ -234,7 +237,8 @@ static int child(const struct site *s, enum action a, struct result *r)
 		return do_resume(&h, s, &t, &r->e);
 	case ACT_MORE:
 	case ACT_MORE2:
-		return do_more(&t, a == ACT_MORE ? 1 : 2);
+	case ACT_NEWER:
+		return do_more(&t, a);
 	case ACT_CHECKPOINT:
 	case ACT_CHECKPOINT_THIN:
 	case ACT_GO:

@@ -36,6 +36,8 @@ void tree_edit(const struct site *s);	    /* somebody works on the host meanwhil
 void tree_edit_again(const struct site *s); /* after the commit, on what it changed */
 /* The command does more to an upper of TREE_FULL. @round: 1, 2, … */
 void tree_more(const char *up, int round);
+/* And where ACT_COMMIT_PART has committed something of it. */
+void tree_newer(const char *up);
 
 /*
  * digest.c: one line per object with all that can be seen of it, inode numbers left out, and
@@ -76,6 +78,7 @@ enum action {
 	ACT_RESUME,  /* the command goes on */
 	ACT_MORE,    /* and does more */
 	ACT_MORE2,
+	ACT_NEWER, /* where a part was committed */
 	ACT_CHECKPOINT,
 	ACT_CHECKPOINT_THIN, /* and there are too many of them */
 	ACT_GO,		     /* back to the first */
@@ -103,7 +106,7 @@ struct result {
 
 struct scenario {
 	const char *name;
-	enum action setup[10];
+	enum action setup[12];
 	enum action act;
 	int before, after; /* state of the transaction; -1: there is none */
 	enum action back;  /* takes it back again */

@@ -546,6 +546,34 @@ void tree_more(const char *up, int round)
 	finish(&b);
 }
 
+/*
+ * Files, a new directory and what it holds, deletions at the places of what was committed; one
+ * directory is elsewhere, another has other attributes, and not all of what was in it is newer.
+ */
+void tree_newer(const char *up)
+{
+	struct build b;
+
+	begin(&b, up, 7500);
+	dress(&b, ".", 0755, stamp_of(&b, 0));
+	dress(&b, "plain", 0755, stamp_of(&b, 0));
+	copy(&b, "plain/modified", "newer\n", 0600, 0);
+	must(unlinkat(b.root, "plain/deleted", 0), "unlink", "plain/deleted");
+	file(&b, "plain/deleted", "newer\n", 0644, 0);
+	dress(&b, "new", 0755, stamp_of(&b, 0));
+	file(&b, "new/file", "newer\n", 0644, 0);
+	dress(&b, "deep-new", 0711, stamp_of(&b, 0));
+	dir(&b, "deep-new/level", 0755, 0);
+	file(&b, "deep-new/level/leaf", "newer\n", 0644, 0);
+	must(fchmodat(b.root, "ro", 0755, 0), "chmod", "ro");
+	dress(&b, "ro", 0550, stamp_of(&b, 0));
+	copy(&b, "ro/modified", "newer\n", 0444, 0);
+	whiteout(&b, "dir-file");
+	must(renameat(b.root, "opaque", b.root, "moved"), "rename", "opaque");
+	whiteout(&b, "opaque");
+	finish(&b);
+}
+
 void tree_edit(const struct site *s)
 {
 	struct build b;
