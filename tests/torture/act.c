@@ -155,9 +155,12 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 	w.merge = a == ACT_COMMIT_MERGE || a == ACT_COMMIT_MERGE_PART;
 	if (a == ACT_COMMIT_OURS || a == ACT_UNDO_OURS || a == ACT_REDO_OURS)
 		w.ours = all;
+	if (a == ACT_UNDO_THEIRS)
+		w.theirs = all;
 	if (a == ACT_REDO || a == ACT_REDO_OURS)
 		x = txn_redo(h, t, &w, &res, e);
-	else if (a == ACT_UNDO || a == ACT_UNDO_PART || a == ACT_UNDO_OURS)
+	else if (a == ACT_UNDO || a == ACT_UNDO_PART || a == ACT_UNDO_OURS ||
+		 a == ACT_UNDO_THEIRS)
 		x = txn_undo(h, t, 0, &w, &res, e);
 	else
 		x = txn_commit(h, t, &w, &res, e);

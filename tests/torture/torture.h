@@ -70,6 +70,7 @@ enum action {
 	ACT_UNDO,
 	ACT_UNDO_PART,
 	ACT_UNDO_OURS,
+	ACT_UNDO_THEIRS, /* what was edited on the host stays */
 	ACT_REDO,
 	ACT_REDO_OURS,
 	ACT_RECOVER,
