@@ -99,6 +99,18 @@ int journal_txn_add(struct journal *j, struct txn_record *r, enum journal_sync s
 int journal_txn_move(struct journal *j, int64_t id, enum txn_state from,
 		     enum txn_state to, enum journal_sync s, struct err *e);
 
+/*
+ * The same for several, in one write: all that are still in the state @from, which is what @moved
+ * says afterwards. On a failure none are.
+ */
+struct txn_move {
+	int64_t id;
+	enum txn_state from;
+	bool moved;
+};
+int journal_txn_move_all(struct journal *j, struct txn_move *v, size_t n,
+			 enum txn_state to, enum journal_sync s, struct err *e);
+
 /* Records the end: state, exit status, reason, end time. */
 int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_status,
 		    const char *reason, int64_t end_ns, enum journal_sync s,

@@ -215,32 +215,56 @@ static int explain_move(struct journal *j, int64_t id, enum txn_state from, stru
 	return -1;
 }
 
-int journal_txn_move(struct journal *j, int64_t id, enum txn_state from,
-		     enum txn_state to, enum journal_sync s, struct err *e)
+/* Was it in the state @from? 1, 0, or -1. */
+static int move_row(struct journal *j, int64_t id, enum txn_state from, enum txn_state to,
+		    struct err *e)
 {
-	sqlite3_stmt *st;
+	sqlite3_stmt *st = db_stmt(j, SQL_TXN_MOVE, e);
 	int rc;
 
-	if (db_begin(j, s, e))
-		return -1;
-	st = db_stmt(j, SQL_TXN_MOVE, e);
 	if (!st)
-		goto undo;
+		return -1;
 	sqlite3_bind_int64(st, 1, id);
 	db_bind_text(st, 2, txn_state_name(from));
 	db_bind_text(st, 3, txn_state_name(to));
 	rc = db_step(st);
-	if (rc != SQLITE_OK) {
-		db_error(j, rc, "record the new state", e);
-		goto undo;
-	}
-	if (sqlite3_changes(j->db) == 0) {
+	if (rc != SQLITE_OK)
+		return db_error(j, rc, "record the new state", e);
+	return sqlite3_changes(j->db) > 0;
+}
+
+int journal_txn_move(struct journal *j, int64_t id, enum txn_state from,
+		     enum txn_state to, enum journal_sync s, struct err *e)
+{
+	int r;
+
+	if (db_begin(j, s, e))
+		return -1;
+	r = move_row(j, id, from, to, e);
+	if (r == 0)
 		explain_move(j, id, from, e);
-		goto undo;
-	}
-	return db_commit(j, e);
-undo:
+	if (r > 0)
+		return db_commit(j, e);
 	db_rollback(j);
+	return -1;
+}
+
+int journal_txn_move_all(struct journal *j, struct txn_move *v, size_t n,
+			 enum txn_state to, enum journal_sync s, struct err *e)
+{
+	int r = 0;
+
+	if (db_begin(j, s, e))
+		return -1;
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		r = move_row(j, v[i].id, v[i].from, to, e);
+		v[i].moved = r > 0;
+	}
+	if (r >= 0 && db_commit(j, e) == 0)
+		return 0;
+	db_rollback(j);
+	for (size_t i = 0; i < n; i++)
+		v[i].moved = false;
 	return -1;
 }
 

@@ -75,39 +75,10 @@ static int collect(void *arg, struct txn_record *r, struct err *e)
 	return 0;
 }
 
-static int forget(struct home *h, struct txn *t, struct err *e)
-{
-	int r = txn_own(t, e);
-
-	/* The row first: data without a row is swept up, a row without data is a lie. */
-	if (r == 0)
-		r = journal_txn_move(h->journal, t->rec.id, t->rec.state, TXN_PRUNED,
-				     JOURNAL_SYNC, e);
-	if (r == 0) {
-		txn_note(h, "forget", t->rec.id, 0);
-		r = data_remove(&t->rec, NULL);
-		if (r < 0)
-			r = err_sys(e, r, "cannot delete the data of t%lld",
-				    (long long)t->rec.id);
-	}
-	return r;
-}
-
-static int forget_by_id(struct home *h, int64_t id, struct err *e)
-{
-	struct txn t = { .lock = -1 };
-	int r;
-
-	if (journal_txn_get(h->journal, id, &t.rec, e) < 0)
-		return -1;
-	r = forget(h, &t, e);
-	txn_close(&t);
-	return r;
-}
-
 int txn_forget_one(struct home *h, struct txn *t, bool dry_run, uint64_t *bytes,
 		   struct err *e)
 {
+	struct goner goner = { .id = t->rec.id, .from = t->rec.state };
 	struct history one = { 0 };
 
 	collect(&one, &t->rec, e);
@@ -119,7 +90,7 @@ int txn_forget_one(struct home *h, struct txn *t, bool dry_run, uint64_t *bytes,
 	}
 	*bytes = one.v[0].bytes;
 	free(one.v);
-	return dry_run ? 0 : forget(h, t, e);
+	return dry_run ? 0 : data_let_go(h, &goner, 1, "forget", e);
 }
 
 static bool is_old(const struct budget *b, const struct past *p, size_t rank, int64_t now)
@@ -133,40 +104,51 @@ static bool is_old(const struct budget *b, const struct past *p, size_t rank, in
 	return ruled;
 }
 
-/*
- * Newest first: what is too old goes, then what does not fit any more. One that cannot go (it
- * is in use, its disk is away) keeps none of the others.
- */
+/* Newest first: what is too old is to go, then what does not fit any more. Returns how many. */
+static size_t choose(const struct budget *b, struct history *past, uint64_t *held,
+		     struct goner *out)
+{
+	struct timespec t;
+	int64_t now;
+	size_t n = 0;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	for (size_t i = 0; i < past->n; i++) {
+		const struct past *p = &past->v[i];
+		bool full = b->max_bytes > 0 && *held + p->bytes > b->max_bytes;
+
+		if (is_old(b, p, i, now) || full) {
+			out[n++] = (struct goner){ .id = p->id, .from = p->state };
+			past->v[n - 1] = *p; /* the first n are those that go */
+		} else {
+			*held += p->bytes;
+		}
+	}
+	return n;
+}
+
 int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 	       struct err *e)
 {
+	AUTO_FREE struct goner *goners = NULL;
 	struct history past = { 0 };
-	struct timespec t;
-	int64_t now;
+	size_t n;
 	int x;
 
 	*r = (struct budget_result){ 0 };
-	clock_gettime(CLOCK_REALTIME, &t);
-	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 	x = journal_txn_each(h->journal, JOURNAL_KEPT, collect, &past, e);
-	for (size_t i = 0; i < past.n; i++) {
-		struct past *p = &past.v[i];
-		bool full = b->max_bytes > 0 && r->held + p->bytes > b->max_bytes;
-		struct err one;
-
-		if (!is_old(b, p, i, now) && !full) {
-			r->held += p->bytes;
-			continue;
-		}
-		if (!b->dry_run && forget_by_id(h, p->id, &one) < 0) {
-			if (x == 0)
-				*e = one;
-			x = -1;
-			r->held += p->bytes;
+	goners = xcalloc(past.n + 1, sizeof(*goners));
+	n = choose(b, &past, &r->held, goners);
+	if (x == 0 && !b->dry_run)
+		x = data_let_go(h, goners, n, "forget", e);
+	for (size_t i = 0; i < n; i++) {
+		if (!b->dry_run && !goners[i].gone) {
+			r->held += past.v[i].bytes;
 			continue;
 		}
 		r->transactions++;
-		r->bytes += p->bytes;
+		r->bytes += past.v[i].bytes;
 	}
 	free(past.v);
 	return x;

@@ -34,6 +34,23 @@ int data_remove(const struct txn_record *r, uint64_t *bytes);
 /* What they take on the disk; what cannot be read counts nothing. */
 uint64_t data_space(const struct txn_record *r);
 
+/* One that is to be let go: COMMITTED or ROLLED_BACK -> PRUNED. */
+struct goner {
+	int64_t id;
+	enum txn_state from;
+	/* Afterwards: */
+	bool gone;
+	uint64_t bytes; /* that its data gave back */
+};
+
+/*
+ * Lets transactions go, rows first, then their data; @event is what the books call it. One that
+ * cannot go (it is in another state by now, its disk is away) keeps none of the others: -1 with
+ * the first such error, when all the rest are gone. Waits for those who tidy up behind one.
+ */
+int data_let_go(struct home *h, struct goner *v, size_t n, const char *event,
+		struct err *e);
+
 /* Puts them aside instead, under a name that txn_clear() knows: deleting takes longer. */
 #define GONE ".gone"
 void data_retire(const struct txn_record *r);

@@ -91,6 +91,104 @@ int data_remove(const struct txn_record *r, uint64_t *bytes)
 	return first;
 }
 
+/* --- letting transactions go --- */
+
+/* So many rows are one write and one wait for the disk. Each is held by a descriptor. */
+enum { BATCH = 32 };
+
+struct batch {
+	struct home *h;
+	const char *event;
+	struct txn t[BATCH];
+	struct goner *of[BATCH];
+	size_t n;
+	int r;
+	struct err *e; /* the first one */
+};
+
+static void note_error(struct batch *b, const struct err *e)
+{
+	if (b->r == 0)
+		*b->e = *e;
+	b->r = -1;
+}
+
+static void let_go(struct batch *b, size_t i, bool moved)
+{
+	const struct txn_record *rec = &b->t[i].rec;
+	struct err e;
+	int x;
+
+	if (!moved) {
+		err_set(&e, ERR_STATE, "t%lld was changed meanwhile; it stays",
+			(long long)rec->id);
+		note_error(b, &e);
+		return;
+	}
+	txn_note(b->h, b->event, rec->id, 0);
+	x = data_remove(rec, &b->of[i]->bytes);
+	if (x < 0) {
+		err_sys(&e, x, "cannot delete the data of t%lld", (long long)rec->id);
+		note_error(b, &e);
+	}
+	b->of[i]->gone = x == 0;
+}
+
+/* The rows first: data without a row is swept up, a row without data is a lie. */
+static void finish_batch(struct batch *b)
+{
+	struct txn_move v[BATCH];
+	struct err e;
+
+	for (size_t i = 0; i < b->n; i++)
+		v[i] = (struct txn_move){ b->t[i].rec.id, b->of[i]->from, false };
+	if (b->n && journal_txn_move_all(b->h->journal, v, b->n, TXN_PRUNED, JOURNAL_SYNC,
+					 &e) < 0)
+		note_error(b, &e);
+	else
+		for (size_t i = 0; i < b->n; i++)
+			let_go(b, i, v[i].moved);
+	for (size_t i = 0; i < b->n; i++)
+		txn_close(&b->t[i]);
+	b->n = 0;
+}
+
+static void add_goner(struct batch *b, struct goner *g)
+{
+	struct txn t = { .lock = -1 };
+	struct err e;
+
+	if (journal_txn_get(b->h->journal, g->id, &t.rec, &e) < 0) {
+		note_error(b, &e);
+		return;
+	}
+	/* Who waits for one must not hold others: somebody might wait the other way round. */
+	if (b->n)
+		t.lock = lock_take(t.rec.dir, false);
+	if (b->n && t.lock < 0 && t.lock != -ENOENT)
+		finish_batch(b);
+	if (t.lock < 0 && txn_own(&t, &e) < 0) {
+		note_error(b, &e);
+		txn_close(&t);
+		return;
+	}
+	b->of[b->n] = g;
+	b->t[b->n++] = t;
+	if (b->n == BATCH)
+		finish_batch(b);
+}
+
+int data_let_go(struct home *h, struct goner *v, size_t n, const char *event,
+		struct err *e)
+{
+	struct batch b = { .h = h, .event = event, .e = e };
+
+	for (size_t i = 0; i < n; i++)
+		add_goner(&b, &v[i]);
+	finish_batch(&b);
+	return b.r;
+}
+
 /* For the next one, if nothing was ever done in it. */
 static bool keep_spare(const struct txn_record *r, const char *dir)
 {
@@ -176,38 +274,17 @@ struct prune {
 	bool dry_run;
 	bool sweep_only;
 	struct names known, stores;
+	struct goner *goners;
+	size_t ngoners;
 	struct prune_result *res;
 };
-
-static int prune_one(struct prune *p, struct txn_record *r, struct err *e)
-{
-	struct txn t = { .rec = *r, .lock = -1 };
-	int x = txn_own(&t, e);
-
-	if (x == 0 && p->dry_run)
-		p->res->bytes += data_space(r);
-	/* The row first: data without a row is swept up, a row without data is a lie. */
-	if (x == 0 && !p->dry_run)
-		x = journal_txn_move(p->h->journal, r->id, TXN_ROLLED_BACK, TXN_PRUNED,
-				     JOURNAL_SYNC, e);
-	if (x == 0 && !p->dry_run) {
-		txn_note(p->h, "prune", r->id, 0);
-		x = data_remove(r, &p->res->bytes);
-		if (x < 0)
-			x = err_sys(e, x, "cannot delete the data of t%lld",
-				    (long long)r->id);
-	}
-	cleanup_close(&t.lock);
-	if (x == 0)
-		p->res->transactions++;
-	return x;
-}
 
 static int visit(void *arg, struct txn_record *r, struct err *e)
 {
 	struct prune *p = arg;
 	struct names dirs = { 0 };
 
+	(void)e;
 	data_dirs(r, &dirs);
 	for (size_t i = 0; i < dirs.n; i++) {
 		names_add(&p->stores, dirs.v[i], parent_len(dirs.v[i]));
@@ -218,7 +295,27 @@ static int visit(void *arg, struct txn_record *r, struct err *e)
 	if (p->sweep_only || r->state != TXN_ROLLED_BACK ||
 	    (p->only > 0 && r->id != p->only))
 		return 0;
-	return prune_one(p, r, e);
+	if (p->dry_run) {
+		p->res->bytes += data_space(r);
+		p->res->transactions++;
+		return 0;
+	}
+	if ((p->ngoners & (p->ngoners - 1)) == 0)
+		p->goners = xrealloc(p->goners, (p->ngoners ? 2 * p->ngoners : 16) *
+							sizeof(*p->goners));
+	p->goners[p->ngoners++] = (struct goner){ .id = r->id, .from = r->state };
+	return 0;
+}
+
+static int let_all_go(struct prune *p, struct err *e)
+{
+	int r = data_let_go(p->h, p->goners, p->ngoners, "prune", e);
+
+	for (size_t i = 0; i < p->ngoners; i++) {
+		p->res->transactions += p->goners[i].gone;
+		p->res->bytes += p->goners[i].bytes;
+	}
+	return r;
 }
 
 /* What no row knows and nobody holds is what a crash left. */
@@ -262,10 +359,13 @@ static int prune(struct prune *p, struct err *e)
 	}
 	names_add(&p->stores, store, strlen(store));
 	r = journal_txn_each(p->h->journal, JOURNAL_ALL, visit, p, e);
+	if (r == 0)
+		r = let_all_go(p, e);
 	for (size_t i = 0; r == 0 && p->only <= 0 && i < p->stores.n; i++)
 		r = sweep(p, p->stores.v[i], e);
 	names_free(&p->known);
 	names_free(&p->stores);
+	free(p->goners);
 	return r;
 }
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a crash left, what does not fit together, and history that goes."""
+import fcntl
+import json
 import os
 import re
 import sqlite3
 
 import pytest
 from pending import fixture_pending, names, state  # noqa: F401
+from stetlib import wait_until
 
 
 def interrupt(stet, state="committing"):
@@ -114,3 +117,50 @@ def test_forget(stet, work):
     assert [t["id"] for t in stet.transactions()] == ["t1"]
     assert names(work) == ["f1", "f2", "f3"]
     assert "nothing to undo" in stet("undo", cwd=work).ok(4).err
+
+
+def data_of(stet):
+    """The directories of the transactions that there are data of, newest first."""
+    with sqlite3.connect(os.path.join(stet.state, "journal.db")) as db:
+        rows = db.execute("SELECT dir FROM txn ORDER BY id DESC").fetchall()
+    db.close()
+    return [d for d, in rows if os.path.exists(d)]
+
+
+@pytest.mark.parametrize("words", [["forget", "--max-size", "1"], ["prune"]], ids=" ".join)
+def test_many_go(stet, work, words):
+    """More than are let go in one write; each is told of in the books."""
+    verb = words[0]
+    end = "commit" if verb == "forget" else "rollback"
+    n = 40
+    for i in range(n):
+        stet.sh(f"echo {i} > f", cwd=work, opts=["--on-success", end]).ok()
+    stet.settle()
+    assert len(data_of(stet)) == n
+    assert stet(*words, "--json").ok().json()["transactions"] == n
+    assert data_of(stet) == [] and stet.transactions() == []
+    books = map(json.loads, stet("audit", "--json").ok().out.splitlines())
+    assert {r["txn"] for r in books if r["event"] == verb} == {f"t{i + 1}" for i in range(n)}
+    stet("check").ok()
+
+
+@pytest.mark.parametrize("words", [["forget", "--max-size", "1"], ["prune"]], ids=" ".join)
+def test_who_waits_for_one_holds_no_other(stet, work, words):
+    """Somebody is at work on one of them: those before it are gone and free meanwhile."""
+    end = "commit" if words[0] == "forget" else "rollback"
+    for i in range(4):
+        stet.sh(f"echo {i} > f", cwd=work, opts=["--on-success", end]).ok()
+    stet.settle()
+    newest, second, third, oldest = data_of(stet)
+    held = os.open(third, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    p = stet.popen(*words, cwd=work)
+    wait_until(lambda: data_of(stet) == [third, oldest] or p.poll() is not None)
+    assert p.poll() is None
+    free = os.open(oldest, os.O_RDONLY)
+    fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(free)
+    os.close(held)
+    assert p.wait(60) == 0
+    assert data_of(stet) == [] and not os.path.exists(newest) and not os.path.exists(second)
+    stet("check").ok()

@@ -73,16 +73,25 @@ int act_view(struct home *h, const struct site *s, enum action a, struct view *v
 	return 0;
 }
 
-static int do_begin(struct home *h, const struct site *s, enum action a, struct err *e)
+static int do_begin(struct home *h, const struct site *s, enum action a, struct txn *t,
+		    struct err *e)
 {
 	char word[] = "command";
 	char *const argv[] = { word, NULL };
 	struct view v;
-	struct txn t;
 
 	next_tick();
 	return act_view(h, s, a, &v, e) < 0 ? -1
-					    : txn_begin(h, &v, NULL, argv, "{}", &t, e);
+					    : txn_begin(h, &v, NULL, argv, "{}", t, e);
+}
+
+static int do_another(struct home *h, const struct site *s, struct err *e)
+{
+	struct txn t = { .lock = -1 };
+
+	if (do_begin(h, s, ACT_BEGIN, &t, e) < 0)
+		return -1;
+	return txn_end(h, &t, 0, "exit", e) < 0 ? -1 : txn_rollback(h, &t, e);
 }
 
 static int do_resume(struct home *h, const struct site *s, struct txn *t, struct err *e)
@@ -204,9 +213,11 @@ static int child(const struct site *s, enum action a, struct result *r)
 	if (home_open(&h, &r->e) < 0)
 		return -1;
 	if (a == ACT_BEGIN || a == ACT_BEGIN_FOREIGN || a == ACT_BEGIN_CROSS)
-		return do_begin(&h, s, a, &r->e);
+		return do_begin(&h, s, a, &t, &r->e);
 	if (a == ACT_RECOVER)
 		return txn_recover(&h, &r->recovered, &r->e);
+	if (a == ACT_ANOTHER)
+		return do_another(&h, s, &r->e);
 	if (a == ACT_PRUNE)
 		return txn_prune(&h, 0, false, &pr, &r->e);
 	if (a == ACT_LOOK)

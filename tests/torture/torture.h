@@ -75,6 +75,7 @@ enum action {
 	ACT_REDO_OURS,
 	ACT_RECOVER,
 	ACT_PRUNE,
+	ACT_ANOTHER, /* transaction, rolled back */
 	ACT_DISCARD, /* it changed nothing */
 	ACT_RESUME,  /* the command goes on */
 	ACT_MORE,    /* and does more */

@@ -276,6 +276,41 @@ static void test_syncs(void **state)
 	journal_close(j);
 }
 
+/* Many at the price of one; who is not what he was thought to be stays. */
+static void test_move_all(void **state)
+{
+	struct fixture *f = *state;
+	struct journal *j = must_open(f->dir);
+	struct txn_move v[20] = { 0 };
+	struct txn_record got;
+	struct err e = { 0 };
+	int one;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = (struct txn_move){ must_add(j, NULL), TXN_OPEN, false };
+	v[7].from = TXN_FROZEN;
+	v[9].id = 99;
+	syncs = 0;
+	assert_int_equal(
+		journal_txn_move(j, v[0].id, TXN_OPEN, TXN_ACTIVE, JOURNAL_SYNC, &e), 0);
+	one = syncs;
+	v[0].from = TXN_ACTIVE;
+	syncs = 0;
+	assert_int_equal(
+		journal_txn_move_all(j, v, ARRAY_SIZE(v), TXN_PRUNED, JOURNAL_SYNC, &e),
+		0);
+	assert_true(one > 0 && syncs > 0 && syncs <= one);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		assert_int_equal(v[i].moved, i != 7 && i != 9);
+		if (i == 9)
+			continue;
+		assert_int_equal(journal_txn_get(j, v[i].id, &got, &e), 0);
+		assert_int_equal(got.state, i == 7 ? TXN_OPEN : TXN_PRUNED);
+		txn_record_free(&got);
+	}
+	journal_close(j);
+}
+
 static off_t size_of(const struct fixture *f, const char *suffix)
 {
 	AUTO_FREE char *path = xasprintf("%s%s", f->db, suffix);
@@ -451,7 +486,7 @@ int main(void)
 		TEST(test_names),	  TEST(test_each),
 		TEST(test_syncs),	  TEST(test_log_is_bounded),
 		TEST(test_modes),	  TEST(test_crowd),
-		TEST(test_killed_writer),
+		TEST(test_killed_writer), TEST(test_move_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
