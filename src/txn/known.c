@@ -155,9 +155,6 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		tell(rd->k, r->layer, r->rel, &id, NULL, false);
 		break;
 	case PLAN_DELETE:
-		if (undone)
-			tell(rd->k, r->layer, r->rel, &r->before, NULL, false);
-		break;
 	case PLAN_REPLACE:
 	case PLAN_CREATE:
 		/* Nothing is told, too: what an older operation left there is gone. */

@@ -238,3 +238,18 @@ def test_no_such_piece(stet, work, paths):
     assert differences(before, same_inodes(work)) == []
     commit(stet, work).ok()
     assert contents(work) == {"a": "in"}
+
+
+@pytest.mark.parametrize("user", [False, True], ids=["alone", "user, too"])
+def test_deleted_in_part_and_made_anew(stet, work, user):
+    """That it is gone from the host is our own doing; that it is there again is not."""
+    shell("echo 0 > a", work)
+    stet.sh("rm a; echo 1 > rest", cwd=work).ok()
+    commit(stet, work, "a").ok()
+    stet("explore", "-q", "--", "sh", "-c", "echo 2 > a", cwd=work).ok()
+    if user:
+        shell("echo user > a", work)
+        assert names_conflict(commit(stet, work).ok(CONFLICT), "a")
+    else:
+        commit(stet, work).ok()
+    assert contents(work) == ({"a": "user"} if user else {"a": "2", "rest": "1"})

@@ -40,7 +40,7 @@ CASES = {
 }
 # Here the newer version meets what the transaction itself has committed as somebody else's work,
 # and has to be told to win.
-ASKED = ("deleted, made anew", "file to directory", "directory, deleted", "directory, made anew",
+ASKED = ("file to directory", "directory, deleted", "directory, made anew",
          "in a new one, gone")
 
 
