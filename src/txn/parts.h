@@ -18,7 +18,8 @@ int lock_take(const char *dir, bool wait);
  */
 int home_guard(const struct home *h, int how);
 
-/* Deletes one directory of a store with all that is in it; none is fine. -errno. */
+/* Deletes one directory of a store with all that is in it; none is fine. What that gives back is
+ * added to *@bytes, if that is not NULL. -errno. */
 int data_remove_dir(const char *dir, uint64_t *bytes);
 
 /*

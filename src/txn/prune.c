@@ -68,11 +68,14 @@ int data_remove_dir(const char *dir, uint64_t *bytes)
 {
 	AUTO_FREE char *parent = xstrndup(dir, parent_len(dir));
 	AUTO_CLOSE int fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	uint64_t freed = 0;
 	int r;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	r = rmtree_at(fd, strrchr(dir, '/') + 1, bytes);
+	r = rmtree_at(fd, strrchr(dir, '/') + 1, bytes ? &freed : NULL);
+	if (bytes)
+		*bytes += freed;
 	return r == -ENOENT ? 0 : r;
 }
 
