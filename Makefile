@@ -53,7 +53,8 @@ test:
 long:
 	@"$(AUX)/deps" build test
 	@STET_LONG=1 "$(ROOT)/tests/run" live -- -k \
-		"editor_during or readers_never or swapped_for_a_link or find_has_no_more"
+		"editor_during or readers_never or swapped_for_a_link or find_has_no_more or \
+		every_path_known"
 
 race:
 	@"$(AUX)/deps" build test

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ops/json.h"
+#include "sys/fs.h"
 
 enum { KEEP_DAYS = 7 };
 
@@ -25,22 +26,6 @@ static char *place(const struct home *h)
 	return xasprintf("%s/output", h->dir);
 }
 
-/* A file without a name; where the filesystem has none such, with one that goes at once. */
-static int open_nameless(const char *dir)
-{
-	AUTO_FREE char *path = NULL;
-	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-		return fd < 0 ? -errno : fd;
-	path = xasprintf("%s/.new-XXXXXX", dir);
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
-}
-
 int capture_open(const struct home *h, struct capture *c, struct err *e)
 {
 	AUTO_FREE char *dir = place(h);
@@ -49,7 +34,7 @@ int capture_open(const struct home *h, struct capture *c, struct err *e)
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, errno, "cannot make %s", dir);
 	for (int i = 0; i < 2; i++) {
-		c->fd[i] = open_nameless(dir);
+		c->fd[i] = fs_open_nameless(AT_FDCWD, dir);
 		if (c->fd[i] < 0) {
 			err_sys(e, c->fd[i], "cannot keep output in %s", dir);
 			capture_free(c);

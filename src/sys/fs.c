@@ -17,6 +17,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
+
+/* Names that somebody who was killed may have left. */
+enum { TRIES = 100 };
 
 #define SAFE_FLAGS (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
@@ -287,6 +291,31 @@ int fs_fd_xattr_get(int fd, const char *attr, struct buf *out)
 	struct question q = { fd, NULL, attr };
 
 	return ask(&q, out);
+}
+
+int fs_open_nameless(int dirfd, const char *dir)
+{
+	const int flags = O_RDWR | O_CLOEXEC;
+	int fd = FAULT_POINT("nameless.open");
+
+	if (fd == 0)
+		fd = openat(dirfd, dir, flags | O_TMPFILE, 0600);
+	else
+		errno = -fd;
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return fd < 0 ? -errno : fd;
+	for (unsigned i = 0; i < TRIES; i++) {
+		AUTO_FREE char *name = xasprintf("%s/.new-%d-%u", dir, getpid(), i);
+
+		fd = openat(dirfd, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		if (fd < 0 && errno == EEXIST)
+			continue;
+		if (fd < 0)
+			return -errno;
+		unlinkat(dirfd, name, 0);
+		return fd;
+	}
+	return -EEXIST;
 }
 
 uint64_t fs_unwritten(void)

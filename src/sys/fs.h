@@ -59,6 +59,10 @@ int fs_xattr_get(int dirfd, const char *name, const char *attr, struct buf *out)
 int fs_fd_xattr_list(int fd, struct buf *out);
 int fs_fd_xattr_get(int fd, const char *attr, struct buf *out);
 
+/* A file without a name in @dir, for reading and writing; where the filesystem has none such, with
+ * one that goes at once. */
+int fs_open_nameless(int dirfd, const char *dir);
+
 /* How many bytes of files, of everybody's and on all filesystems, wait to be written; UINT64_MAX
  * if that is not known. */
 uint64_t fs_unwritten(void);

@@ -780,6 +780,8 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 		r = add_wholes(&d, e);
 	if (r == 0)
 		r = add_dirs(&d, e);
+	if (r == 0)
+		r = known_held(d.known, e);
 	if (d.plan && (r < 0 || res->conflicts.n || w->dry_run)) {
 		plan_abandon(d.plan);
 		d.plan = NULL;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "txn/table.h"
 
 static int keep_op(void *arg, struct op_record *r, struct err *e)
 {
@@ -80,8 +81,7 @@ const struct op_record *history_redoable(const struct history *hi)
 
 /* What the operations after the commit have made of one of its steps. */
 struct fate {
-	uint64_t serial;
-	bool used, gone;
+	bool gone;
 	bool other; /* done in another way: the rest says how */
 	enum plan_kind kind;
 	unsigned flags;
@@ -89,38 +89,15 @@ struct fate {
 };
 
 struct standing {
-	bool gone; /* all that is not among the steps */
-	struct fate *v;
-	size_t n, cap; /* cap: a power of two */
+	int dir;
+	bool gone;	     /* all that is not among the steps */
+	struct table *steps; /* struct fate, by serial */
 };
 
-static struct fate *slot(const struct standing *s, uint64_t serial)
+static void forget_steps(struct standing *s)
 {
-	size_t i = (serial * 0x9e3779b97f4a7c15u >> 32) & (s->cap - 1);
-
-	while (s->v[i].used && s->v[i].serial != serial)
-		i = (i + 1) & (s->cap - 1);
-	return &s->v[i];
-}
-
-static struct fate *enter(struct standing *s, uint64_t serial)
-{
-	struct fate *k;
-
-	if (2 * (s->n + 1) > s->cap) {
-		struct standing old = *s;
-
-		s->cap = old.cap ? 2 * old.cap : 64;
-		s->v = xcalloc(s->cap, sizeof(*s->v));
-		for (size_t i = 0; i < old.cap; i++)
-			if (old.v[i].used)
-				*slot(s, old.v[i].serial) = old.v[i];
-		free(old.v);
-	}
-	k = slot(s, serial);
-	s->n += !k->used;
-	*k = (struct fate){ .serial = serial, .used = true };
-	return k;
+	table_free(s->steps);
+	s->steps = table_new(s->dir, sizeof(struct fate));
 }
 
 struct reading {
@@ -132,19 +109,16 @@ struct reading {
 static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	const struct reading *rd = arg;
-	struct fate *k;
+	const struct fate f = { .gone = rd->undo,
+				.other = rd->own && r->flags & PLAN_FORCE,
+				.kind = r->kind,
+				.flags = r->flags,
+				.before = r->before,
+				.after = r->after };
 
-	(void)e;
 	if (r->kind == PLAN_DIR || r->kind == PLAN_BASE || r->kind == PLAN_LEAVE)
 		return 0;
-	k = enter(rd->s, r->serial);
-	k->gone = rd->undo;
-	k->other = rd->own && r->flags & PLAN_FORCE;
-	k->kind = r->kind;
-	k->flags = r->flags;
-	k->before = r->before;
-	k->after = r->after;
-	return 0;
+	return table_put(rd->s->steps, r->serial, &f, e);
 }
 
 static bool is_first_with_list(const struct history *hi, size_t i)
@@ -165,8 +139,7 @@ static int read_op(struct standing *s, int dir, const struct history *hi, size_t
 
 	if (strcmp(r->plan, commit->plan) == 0) {
 		s->gone = rd.undo;
-		s->n = 0;
-		memset(s->v, 0, s->cap * sizeof(*s->v));
+		forget_steps(s);
 		return 0;
 	}
 	rd.own = !rd.undo && is_first_with_list(hi, i);
@@ -182,8 +155,8 @@ int standing_open(int dir, const struct history *hi, const struct op_record *com
 {
 	struct standing *s = xcalloc(1, sizeof(*s));
 
-	s->cap = 64;
-	s->v = xcalloc(s->cap, sizeof(*s->v));
+	s->dir = dir;
+	forget_steps(s);
 	for (size_t i = 0; i < hi->n; i++) {
 		const struct op_record *r = &hi->v[i];
 
@@ -205,28 +178,32 @@ void standing_free(struct standing *s)
 {
 	if (!s)
 		return;
-	free(s->v);
+	table_free(s->steps);
 	free(s);
 }
 
 bool standing_is_plain(const struct standing *s)
 {
-	return !s->gone && !s->n;
+	return !s->gone && !table_count(s->steps);
 }
 
-bool standing_step(const struct standing *s, struct plan_rec *r)
+int standing_step(const struct standing *s, struct plan_rec *r, struct err *e)
 {
-	const struct fate *k = slot(s, r->serial);
+	struct fate f;
+	int met;
 
-	if (r->kind == PLAN_DIR || !k->used)
-		return r->kind == PLAN_DIR || !s->gone;
-	if (k->other) {
-		r->kind = k->kind;
-		r->flags = k->flags;
-		r->before = k->before;
-		r->after = k->after;
+	if (r->kind == PLAN_DIR)
+		return 1;
+	met = table_get(s->steps, r->serial, &f, e);
+	if (met <= 0)
+		return met < 0 ? -1 : !s->gone;
+	if (f.other) {
+		r->kind = f.kind;
+		r->flags = f.flags;
+		r->before = f.before;
+		r->after = f.after;
 	}
-	return !k->gone;
+	return !f.gone;
 }
 
 struct telling {
@@ -239,8 +216,9 @@ static int tell(void *arg, const struct plan_rec *r, struct err *e)
 {
 	const struct telling *t = arg;
 	struct plan_rec copy = *r;
+	int stands = standing_step(t->s, &copy, e);
 
-	return standing_step(t->s, &copy) ? t->fn(t->arg, &copy, e) : 0;
+	return stands > 0 ? t->fn(t->arg, &copy, e) : stands;
 }
 
 static int tell_commit(int dir, const struct history *hi, const struct op_record *commit,

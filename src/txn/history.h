@@ -42,8 +42,8 @@ bool standing_is_plain(const struct standing *s);
 /*
  * Does step *@r of the commit's list stand? If a redo has done it in another way (the host had
  * something else there by then), *@r becomes that. Attributes of directories always stand:
- * setting them twice does no harm.
+ * setting them twice does no harm. 1 or 0; -1 if it cannot be told.
  */
-bool standing_step(const struct standing *s, struct plan_rec *r);
+int standing_step(const struct standing *s, struct plan_rec *r, struct err *e);
 
 #endif

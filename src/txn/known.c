@@ -14,7 +14,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "sys/mountinfo.h"
+#include "txn/keys.h"
 #include "txn/parts.h"
+#include "txn/table.h"
 
 /* In the directory of a transaction that began with the state of another: what that knew. */
 #define INHERITED "known"
@@ -22,8 +24,7 @@
 /* Both are of the time before the transaction began. */
 static const char *const bases[] = { SEEN, BASE };
 
-struct entry {
-	uint64_t key; /* of layer and path; 0: free */
+struct version {
 	struct ident id;
 	uint64_t digest;
 	bool has_digest;
@@ -44,8 +45,7 @@ struct known {
 	uint64_t only; /* while reading: nothing but this key counts; 0: all do */
 	/* Behind the first few questions: who is known at all, sorted. Mostly it is not asked. */
 	bool listed;
-	uint64_t *keys;
-	size_t nkeys;
+	struct keys keys;
 	bool listing; /* while reading: keys alone */
 	/* Of the directory asked about last. */
 	struct {
@@ -53,8 +53,11 @@ struct known {
 		uint32_t layer;
 		enum known_place is;
 	} place;
-	struct entry *v;
-	size_t n, cap; /* cap: a power of two */
+	struct table *versions; /* by layer and path */
+	struct version found;	/* what the last question was about */
+	/* They could not be kept: no answer is worth anything. */
+	bool broken;
+	struct err why;
 };
 
 static uint64_t key_of(uint32_t layer, const char *rel)
@@ -64,62 +67,37 @@ static uint64_t key_of(uint32_t layer, const char *rel)
 	return k ? k : 1;
 }
 
-static struct entry *slot(const struct known *k, uint64_t key)
-{
-	size_t i = key & (k->cap - 1);
-
-	while (k->v[i].key && k->v[i].key != key)
-		i = (i + 1) & (k->cap - 1);
-	return &k->v[i];
-}
-
-static void grow(struct known *k)
-{
-	struct known old = *k;
-
-	k->cap = old.cap ? 2 * old.cap : 256;
-	k->v = xcalloc(k->cap, sizeof(*k->v));
-	for (size_t i = 0; i < old.cap; i++)
-		if (old.v[i].key)
-			*slot(k, old.v[i].key) = old.v[i];
-	free(old.v);
-}
-
-static void list_key(struct known *k, uint64_t key)
-{
-	if ((k->nkeys & (k->nkeys - 1)) == 0)
-		k->keys = xrealloc(k->keys,
-				   (k->nkeys ? 2 * k->nkeys : 16) * sizeof(*k->keys));
-	k->keys[k->nkeys++] = key;
-}
-
-/* The first one told wins: newest operations come first, the base last. NULL: of no interest. */
-static struct entry *tell(struct known *k, uint32_t layer, const char *rel,
-			  const struct ident *id, const uint64_t *digest, bool is_base)
+/*
+ * The first one told wins: newest operations come first, the base last. What an older one says of
+ * the same version is added to it.
+ */
+static void tell(struct known *k, uint32_t layer, const char *rel,
+		 const struct version *said)
 {
 	uint64_t key = key_of(layer, rel);
-	struct entry *s;
+	struct version v;
+	int told;
 
 	if (k->listing)
-		list_key(k, key);
-	if (k->listing || (k->only && key != k->only))
-		return NULL;
-	if (2 * (k->n + 1) > k->cap)
-		grow(k);
-	s = slot(k, key);
-	if (s->key && digest && !s->has_digest && ident_same(&s->id, id)) {
-		s->digest = *digest;
-		s->has_digest = true;
+		keys_add(&k->keys, key);
+	if (k->listing || k->broken || (k->only && key != k->only))
+		return;
+	told = table_get(k->versions, key, &v, &k->why);
+	if (told == 0) {
+		v = *said;
+	} else if (told > 0) {
+		bool digest = said->has_digest && !v.has_digest &&
+			      ident_same(&v.id, &said->id);
+
+		if (!digest && v.ours >= said->ours)
+			return;
+		if (digest)
+			v.digest = said->digest;
+		v.has_digest |= digest;
+		v.ours |= said->ours;
 	}
-	if (s->key)
-		return s;
-	*s = (struct entry){
-		.key = key, .id = *id, .has_digest = digest, .is_base = is_base
-	};
-	if (digest)
-		s->digest = *digest;
-	k->n++;
-	return s;
+	if (told < 0 || table_put(k->versions, key, &v, &k->why) < 0)
+		k->broken = true;
 }
 
 struct reading {
@@ -131,9 +109,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct reading *rd = arg;
 	bool undone = rd->undone || r->flags & PLAN_UNDONE;
-	struct ident id = undone ? r->before : r->after;
-	struct entry *told;
-	uint64_t digest;
+	struct version v = { .id = undone ? r->before : r->after };
 
 	(void)e;
 	/* What was decided against the host's version was decided for that one time. */
@@ -141,43 +117,39 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		return 0;
 	switch (r->kind) {
 	case PLAN_BASE:
-		if (r->nxbefore >= sizeof(digest)) {
-			memcpy(&digest, r->xbefore, sizeof(digest));
-			tell(rd->k, r->layer, r->rel, &r->before, &digest, true);
-		} else {
-			tell(rd->k, r->layer, r->rel, &r->before, NULL, true);
-		}
+		v.id = r->before;
+		v.is_base = true;
+		v.has_digest = r->nxbefore >= sizeof(v.digest);
+		if (v.has_digest)
+			memcpy(&v.digest, r->xbefore, sizeof(v.digest));
 		break;
 	case PLAN_META:
 		/* The host's own inode, with other attributes. */
-		id.ino = r->before.ino;
-		id.btime = r->before.btime;
-		tell(rd->k, r->layer, r->rel, &id, NULL, false);
+		v.id.ino = r->before.ino;
+		v.id.btime = r->before.btime;
 		break;
 	case PLAN_DELETE:
 	case PLAN_REPLACE:
 	case PLAN_CREATE:
 		/* Nothing is told, too: what an older operation left there is gone. */
-		tell(rd->k, r->layer, r->rel, &id, NULL, false);
 		break;
 	case PLAN_DIR:
 		if (!r->before.mode)
-			break;
+			return 0;
 		if (r->flags & PLAN_TIMES) {
-			id = r->before;
-			id.mtime = undone ? r->before.mtime : r->after.mtime;
+			v.id = r->before;
+			v.id.mtime = undone ? r->before.mtime : r->after.mtime;
 		}
-		id.ino = r->before.ino;
-		id.btime = r->before.btime;
-		told = tell(rd->k, r->layer, r->rel, &id, NULL, false);
-		if (told)
-			told->ours = true;
+		v.id.ino = r->before.ino;
+		v.id.btime = r->before.btime;
+		v.ours = true;
 		break;
 	case PLAN_LINK:
 	case PLAN_MKDIR:
 	case PLAN_LEAVE:
-		break;
+		return 0;
 	}
+	tell(rd->k, r->layer, r->rel, &v);
 	return 0;
 }
 
@@ -229,20 +201,28 @@ static int read_op(void *arg, struct op_record *r, struct err *e)
 	return tells(r, &undone) ? read_plan(k, r->plan, undone, e) : 0;
 }
 
+static void forget_all(struct known *k)
+{
+	table_free(k->versions);
+	k->versions = table_new(k->dir, sizeof(struct version));
+}
+
 struct known *known_new(const struct txn_record *t)
 {
 	struct known *k = xcalloc(1, sizeof(*k));
 
-	k->dir = -1;
+	/* Without a place for many all are kept in memory. */
+	k->dir = open(t->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	k->begin = t->begin_ns;
 	k->workspace = t->workspace;
 	k->loaded = true;
+	forget_all(k);
 	return k;
 }
 
 void known_tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id)
 {
-	tell(k, layer, rel, id, NULL, true);
+	tell(k, layer, rel, &(struct version){ .id = *id, .is_base = true });
 }
 
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e)
@@ -274,13 +254,6 @@ static void read_all(struct known *k)
 		known_read(k, k->dir, bases[i]);
 }
 
-static void forget_all(struct known *k)
-{
-	free(k->v);
-	k->v = NULL;
-	k->n = k->cap = 0;
-}
-
 static void read_one(struct known *k, uint64_t key)
 {
 	forget_all(k);
@@ -289,47 +262,41 @@ static void read_one(struct known *k, uint64_t key)
 	k->only = 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static bool is_listed(struct known *k, uint64_t key)
 {
 	if (!k->listed) {
 		k->listed = k->listing = true;
 		read_all(k);
 		k->listing = false;
-		if (k->nkeys)
-			qsort(k->keys, k->nkeys, sizeof(*k->keys), by_number);
+		keys_sort(&k->keys);
 	}
-	return k->nkeys && bsearch(&key, k->keys, k->nkeys, sizeof(*k->keys), by_number);
+	return keys_has(&k->keys, key);
 }
 
 /*
  * What is known of a path, or NULL; until the next question. Of a million changes most are never
  * asked about, and those who ask are mostly not known: a table of all is the last resort.
  */
-static struct entry *find(struct known *k, uint32_t layer, const char *rel)
+static const struct version *find(struct known *k, uint32_t layer, const char *rel)
 {
 	const uint64_t key = key_of(layer, rel);
-	struct entry *s;
+	int told;
 
 	if (!k->loaded && k->asked++ >= FEW) {
 		if (!is_listed(k, key))
 			return NULL;
 		k->loaded = k->hits++ >= FEW;
 		if (k->loaded) {
+			keys_free(&k->keys);
 			forget_all(k);
 			read_all(k);
 		}
 	}
 	if (!k->loaded)
 		read_one(k, key);
-	s = k->cap ? slot(k, key) : NULL;
-	return s && s->key ? s : NULL;
+	told = k->broken ? 0 : table_get(k->versions, key, &k->found, &k->why);
+	k->broken |= told < 0;
+	return told > 0 ? &k->found : NULL;
 }
 
 void known_close(struct known *k)
@@ -338,20 +305,27 @@ void known_close(struct known *k)
 		return;
 	cleanup_close(&k->dir);
 	known_place_again(k);
-	forget_all(k);
-	free(k->keys);
+	table_free(k->versions);
+	keys_free(&k->keys);
 	free(k);
+}
+
+int known_held(const struct known *k, struct err *e)
+{
+	if (k->broken)
+		*e = k->why;
+	return k->broken ? -1 : 0;
 }
 
 bool known_touched(struct known *k, uint32_t layer, const char *rel)
 {
-	const struct entry *s = find(k, layer, rel);
+	const struct version *s = find(k, layer, rel);
 
 	return s && s->ours;
 }
 
 /* A file can be written and given its old mtime again: only its ctime tells then. */
-static bool is_untouched(const struct entry *s, const struct ident *host)
+static bool is_untouched(const struct version *s, const struct ident *host)
 {
 	return !S_ISREG(host->mode) || host->ctime == s->id.ctime ||
 	       (!s->is_base && !s->has_digest);
@@ -367,7 +341,7 @@ enum verdict {
 static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 			 const char *rel, const struct ident *host)
 {
-	const struct entry *s = find(k, layer, rel);
+	const struct version *s = find(k, layer, rel);
 	uint64_t digest;
 
 	if (!s || (!s->id.mode && host->mode))
@@ -473,7 +447,7 @@ bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char 
 
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)
 {
-	const struct entry *s = find(k, layer, rel);
+	const struct version *s = find(k, layer, rel);
 
 	if (!s || !s->id.mode)
 		return false;

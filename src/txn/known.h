@@ -19,6 +19,10 @@ struct known;
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e);
 void known_close(struct known *k);
 
+/* Fails if an answer until now was without what is known, for want of a place to keep that (it is
+ * in a file if it is much): then none of them counts. */
+int known_held(const struct known *k, struct err *e);
+
 /* One that knows what it is told: that the host had @id there when @t, which must outlive it,
  * began. */
 struct known *known_new(const struct txn_record *t);

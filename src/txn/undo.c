@@ -240,10 +240,12 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 	struct subset *s = arg;
 	AUTO_FREE char *path = path_of(s->o, r);
 	struct plan_rec copy = *r;
-	int theirs, taken;
+	int theirs, taken, stands = 1;
 
-	if (s->d->standing && !standing_step(s->d->standing, &copy))
-		return 0;
+	if (s->d->standing)
+		stands = standing_step(s->d->standing, &copy, e);
+	if (stands <= 0)
+		return stands;
 	taken = put_aside(s, &copy, e);
 	if (taken < 0)
 		return -1;
@@ -310,11 +312,11 @@ static int count_step(void *arg, const struct plan_rec *r, struct err *e)
 	struct census *c = arg;
 	AUTO_FREE char *path = path_of(c->o, r);
 	struct plan_rec copy = *r;
+	int stands = standing_step(c->standing, &copy, e);
 	bool any = false;
 
-	(void)e;
-	if (!standing_step(c->standing, &copy))
-		return 0;
+	if (stands <= 0)
+		return stands;
 	for (size_t i = 0; c->paths[i]; i++) {
 		const char *const one[] = { c->paths[i], NULL };
 

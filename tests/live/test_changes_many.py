@@ -4,7 +4,8 @@ import os
 import re
 import subprocess
 
-from commitlib import shell
+import pytest
+from commitlib import CONFLICT, shell
 
 HOST = """
 mkdir -p d/gone/sub d/kept e; for i in 1 2 3; do echo $i > d/gone/$i; echo s$i > d/gone/sub/$i; done
@@ -59,9 +60,12 @@ def test_given_up_at_once(stet, work):
     stet("check").ok()
 
 
-def peak(stet, work, *argv):
+FEW = {"STET_CHANGES_MAX": "100", "STET_TABLE_MAX": "100"}
+
+
+def peak(stet, work, *argv, env=None):
     """KiB at most. Through a small program: a child begins with what its parent has."""
-    env = stet.environ({"STET_CHANGES_MAX": "100"})
+    env = stet.environ(FEW if env is None else env)
     # Memory that was given back must not be counted.
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0"
     r = subprocess.run(["/usr/bin/time", "-f", "%M", stet.path, *argv], cwd=work, env=env,
@@ -92,3 +96,57 @@ def test_memory_does_not_grow(stet, home):
         found.append([peak(stet, work, *v) for v in VERBS])
     for verb, few, many in zip(VERBS, *found):
         assert many < few + SLACK, (verb, few, many)
+
+
+# Of what is known of each path there is 8 bytes; there were 300.
+LONG = bool(os.environ.get("STET_LONG"))
+KNOWN_DIRS, KNOWN_ENV, KNOWN_SLACK = (1000, {}, 8192) if LONG else (60, FEW, SLACK)
+# Each path is asked about: all were touched, or a commit was undone, or a part of it.
+DEAREST = [["commit"], ["undo"], ["commit"], ["undo", "a"], ["undo"]]
+
+
+def test_memory_with_every_path_known(stet, home):
+    found = []
+    for dirs in (1, KNOWN_DIRS):
+        work = home / f"known{dirs}"
+        make = (f"for d in $(seq {dirs}); do mkdir -p a/$d; for i in $(seq 100); do "
+                "echo $1 >> a/$d/$i; done; done; echo $1 >> b")
+        work.mkdir()
+        shell(f"set -- old; {make}", work)
+        stet.sh(f"set -- new; {make}", opts=("-q",), cwd=work).ok()
+        stet.settle()
+        shell("find . -type f -exec touch {} +", work)
+        found.append([peak(stet, work, *v, env=KNOWN_ENV) for v in DEAREST])
+        assert (work / "a" / "1" / "1").read_text() == (work / "b").read_text() == "old\n"
+    for verb, few, many in zip(DEAREST, *found):
+        assert many < few + KNOWN_SLACK, (verb, few, many)
+
+
+@pytest.mark.parametrize("most", [None, "0", "7"])
+def test_known_in_a_file(stet, work, most):
+    """As in memory: what was touched is no conflict, what was changed is one; after an undo, too."""
+    names = [f"f{i}" for i in range(40)]
+    env = {"STET_TABLE_MAX": most}
+
+    def conflicts():
+        r = stet("commit", "--json", cwd=work, env=env).ok(CONFLICT)
+        return {os.path.basename(c["path"]) for c in r.json()["error"]["conflicts"]}
+
+    for name in names:
+        (work / name).write_text("base\n")
+    stet.sh("for f in f*; do echo inside >> $f; done", cwd=work).ok()
+    stet.settle()
+    shell("touch f?; cp -p f10 s; echo BASE > f10; rm f11", work)
+    assert conflicts() == {"f10", "f11"}
+    shell("mv s f10; echo base > f11", work)
+    stet("commit", cwd=work, env=env).ok()
+    stet("undo", cwd=work, env=env).ok()
+    shell("touch f3?; mv f20 s; echo BASE > f20", work)
+    assert conflicts() == {"f20"}
+    shell("mv s f20", work)
+    stet("commit", cwd=work, env=env).ok()
+    stet("undo", "f1", "f2", "f3", cwd=work, env=env).ok()
+    stet("undo", cwd=work, env=env).ok()
+    assert {(work / name).read_text() for name in names} == {"base\n"}
+    stet("commit", cwd=work, env=env).ok()
+    assert {(work / name).read_text() for name in names} == {"base\ninside\n"}
