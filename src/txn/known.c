@@ -30,6 +30,7 @@ struct version {
 	bool has_digest;
 	bool is_base; /* nothing of ours has touched it since: its ctime counts */
 	bool ours;    /* attributes set or put back by an operation of this transaction */
+	int64_t whole_at; /* a directory that we have put there with all that is in it: since then */
 };
 
 /* So many questions are answered by reading it all for each: that takes no memory. */
@@ -88,11 +89,14 @@ static void tell(struct known *k, uint32_t layer, const char *rel,
 	} else if (told > 0) {
 		bool digest = said->has_digest && !v.has_digest &&
 			      ident_same(&v.id, &said->id);
+		bool whole = said->whole_at && !v.whole_at && ident_is(&v.id, &said->id);
 
-		if (!digest && v.ours >= said->ours)
+		if (!digest && !whole && v.ours >= said->ours)
 			return;
 		if (digest)
 			v.digest = said->digest;
+		if (whole)
+			v.whole_at = said->whole_at;
 		v.has_digest |= digest;
 		v.ours |= said->ours;
 	}
@@ -103,6 +107,7 @@ static void tell(struct known *k, uint32_t layer, const char *rel,
 struct reading {
 	struct known *k;
 	bool undone;
+	int64_t begun; /* the operation; 0: it is none */
 };
 
 static int read_step(void *arg, const struct plan_rec *r, struct err *e)
@@ -132,6 +137,8 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	case PLAN_REPLACE:
 	case PLAN_CREATE:
 		/* Nothing is told, too: what an older operation left there is gone. */
+		if (!undone && r->kind != PLAN_DELETE && S_ISDIR(v.id.mode))
+			v.whole_at = rd->begun;
 		break;
 	case PLAN_DIR:
 		if (!r->before.mode)
@@ -153,31 +160,25 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	return 0;
 }
 
-static int read_plan_in(struct known *k, int dir, const char *name, bool undone,
-			struct err *e)
+static int read_plan(struct reading *rd, int dir, const char *name, struct err *e)
 {
-	struct reading rd = { k, undone };
 	struct plan *p;
 	int r;
 
 	if (plan_open(dir, name, &p, e) < 0)
 		return -1;
-	r = plan_each(p, false, read_step, &rd, e);
+	r = plan_each(p, false, read_step, rd, e);
 	plan_close(p);
 	return r;
 }
 
-static int read_plan(struct known *k, const char *name, bool undone, struct err *e)
-{
-	return read_plan_in(k, k->dir, name, undone, e);
-}
-
 void known_read(struct known *k, int dir, const char *name)
 {
+	struct reading rd = { .k = k };
 	struct err e;
 
 	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		read_plan_in(k, dir, name, false, &e);
+		read_plan(&rd, dir, name, &e);
 }
 
 /* Does it say what is on the host? *undone: that is what was there before it. */
@@ -194,11 +195,9 @@ static bool tells(const struct op_record *r, bool *undone)
 
 static int read_op(void *arg, struct op_record *r, struct err *e)
 {
-	struct known *k = arg;
+	struct reading rd = { .k = arg, .begun = r->begun_ns };
 
-	bool undone;
-
-	return tells(r, &undone) ? read_plan(k, r->plan, undone, e) : 0;
+	return tells(r, &rd.undone) ? read_plan(&rd, rd.k->dir, r->plan, e) : 0;
 }
 
 static void forget_all(struct known *k)
@@ -383,6 +382,32 @@ static bool is_in_workspace(const struct known *k, const struct apply *a, uint32
 }
 
 /*
+ * When the directory that holds @dir, or is it, was put there by us with all that was in it; 0: none
+ * was. *newest: the latest change on the way to it. @dir is cut.
+ */
+static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char *dir,
+			  int64_t *newest)
+{
+	struct ident now, up;
+	struct err e;
+
+	while (strcmp(dir, ".") != 0) {
+		const struct version *s = find(k, layer, dir);
+		char *slash = strrchr(dir, '/');
+
+		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !S_ISDIR(now.mode))
+			return 0;
+		if (s && s->whole_at && ident_is(&s->id, &now))
+			return s->whole_at;
+		*newest = now.ctime > *newest ? now.ctime : *newest;
+		if (!slash)
+			break;
+		*slash = '\0';
+	}
+	return 0;
+}
+
+/*
  * What was renamed bears it in its ctime, what came with it does not. So does one into which
  * something was put: then overlayfs' mark tells, or who was seen there before.
  */
@@ -402,6 +427,9 @@ static enum known_place find_place(struct known *k, struct apply *a, uint32_t la
 			from = apply_came_from(a, layer, dir);
 			if (from < 0 && known_ident(k, layer, dir, &seen))
 				from = ident_is(&seen, &now);
+			/* In what we have made since the beginning nothing is older. */
+			if (find_whole(k, a, layer, dir, &now.ctime))
+				return PLACE_OTHER;
 			return from < 0 ? PLACE_UNKNOWN : from ? PLACE_SAME : PLACE_OTHER;
 		}
 		if (!slash)
@@ -432,6 +460,18 @@ enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
 	return k->place.is;
 }
 
+/* Is it what we put there, though its own name is in no list? It is if nothing has moved since on
+ * the way to it from a directory that was put there whole. */
+static bool came_with_ours(struct known *k, struct apply *a, uint32_t layer,
+			   const char *rel, const struct ident *host)
+{
+	AUTO_FREE char *dir = dir_of(rel);
+	int64_t newest = host->ctime, whole_at;
+
+	whole_at = find_whole(k, a, layer, dir, &newest);
+	return newest < whole_at;
+}
+
 bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host)
 {
@@ -442,7 +482,8 @@ bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char 
 	    known_place(k, a, layer, rel) != PLACE_OTHER)
 		return false;
 	v = look(k, a, layer, rel, host);
-	return v == KNOWN_OTHER || (v == KNOWN_NOTHING && host->mode);
+	return v == KNOWN_OTHER || (v == KNOWN_NOTHING && host->mode &&
+				    !came_with_ours(k, a, layer, rel, host));
 }
 
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)

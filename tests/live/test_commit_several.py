@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several transactions on one tree, and one transaction committed in pieces."""
 import os
+import shutil
 
 import pytest
 from commitlib import CONFLICT, commit, names_conflict, plain, redo, same_inodes, shell, undo
@@ -253,3 +254,42 @@ def test_deleted_in_part_and_made_anew(stet, work, user):
     else:
         commit(stet, work).ok()
     assert contents(work) == ({"a": "user"} if user else {"a": "2", "rest": "1"})
+
+
+NEW = "mkdir -p d/e/f; echo 1 | tee d/a d/e/b > d/e/f/c; echo 1 > rest"
+# What the user does on the host to a directory that was committed whole.
+ON_HOST = {
+    "nothing": ":",
+    "beside it": "echo user > d/x; echo user > y",
+    "a file": "echo user > d/e/f/c",
+    "its mode": "chmod 600 d/e/f/c",
+    "another in its place": "mv d/e/f/c t; cp t d/e/f/c",
+    "a directory": "mv d/e/f old; mv other d/e/f",
+    "the one above": "mv d/e old; mkdir other/f; mv other/c other/f/c; mv other d/e",
+    "all": "mv d old; mkdir -p other/e/f; mv other/c other/e/f/c; mv other d",
+}
+
+
+@pytest.mark.parametrize("then", ["echo 2 > d/e/f/c", "echo 2 >> d/e/f/c", "rm d/e/f/c", "rm -r d",
+                                  "rm -r d; echo 2 > d"])
+@pytest.mark.parametrize("user", ON_HOST)
+def test_a_directory_committed_whole(stet, work, tmp_path, user, then):
+    """What lies in it is in no list by its own name; it is ours all the same, until somebody
+    has moved something."""
+    shell("mkdir other; echo 1 > other/c", work)
+    stet.sh(NEW, cwd=work).ok()
+    commit(stet, work, "d").ok()
+    stet("explore", "-q", "--", "sh", "-c", then, cwd=work).ok()
+    shell(ON_HOST[user], work)
+    before = contents(work)
+    # Somebody's new file in a directory that is to go is a conflict of its own.
+    if user == "nothing" or (user == "beside it" and "rm -r" not in then):
+        commit(stet, work).ok()
+        shutil.copytree(work, tmp_path / "plain")
+        shell("rm -rf d; mkdir -p d/e/f; echo 1 | tee d/a d/e/b > d/e/f/c;" + then, tmp_path / "plain")
+        if user != "nothing":
+            shell("echo user > d/x", tmp_path / "plain")
+        assert contents(work) == contents(tmp_path / "plain") and contents(work)["rest"] == "1"
+    else:
+        commit(stet, work).ok(CONFLICT)
+        assert contents(work) == before
