@@ -142,8 +142,9 @@ static bool only_theirs(struct draft *d, const struct change *c, const struct pl
 	       r->after.mtime == base.mtime;
 }
 
-/* Both sides changed a text: can both changes stand? Then d->merged holds both. */
-static bool merge_step(struct draft *d, const struct change *c)
+/* Both sides changed a text: can both changes stand? Then d->merged holds both. It has our
+ * attributes: what the host has given it meanwhile must not be lost. */
+static bool merge_step(struct draft *d, const struct change *c, const struct ident *host)
 {
 	AUTO_BUF struct buf base = BUF_INIT, ours = BUF_INIT, theirs = BUF_INIT;
 	uint32_t layer = (uint32_t)c->layer;
@@ -152,6 +153,7 @@ static bool merge_step(struct draft *d, const struct change *c)
 	buf_reset(&d->merged);
 	return c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT &&
 	       S_ISREG(c->after.st_mode) &&
+	       known_attributes(d->known, layer, c->rel, host, &c->after) &&
 	       known_content(d->known, layer, c->rel, &base) &&
 	       apply_text(d->a, layer, c->rel, false, &ours) &&
 	       apply_text(d->a, layer, c->rel, true, &theirs) &&
@@ -167,7 +169,7 @@ static void check_conflict(struct draft *d, const struct change *c,
 		return;
 	if (host->mode && host_changed(d, c, host)) {
 		/* What the host is to win is not merged: it has to be found first. */
-		if (d->w->merge && !d->looking && merge_step(d, c)) {
+		if (d->w->merge && !d->looking && merge_step(d, c, host)) {
 			d->res->merged++;
 			return;
 		}

@@ -496,6 +496,18 @@ bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident 
 	return true;
 }
 
+bool known_attributes(struct known *k, uint32_t layer, const char *rel,
+		      const struct ident *host, const struct stat *ours)
+{
+	struct ident was;
+
+	if (host->mode == ours->st_mode && host->uid == ours->st_uid &&
+	    host->gid == ours->st_gid)
+		return true;
+	return known_ident(k, layer, rel, &was) && was.mode == host->mode &&
+	       was.uid == host->uid && was.gid == host->gid;
+}
+
 struct wanted {
 	uint32_t layer;
 	const char *rel;

@@ -51,6 +51,11 @@ bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char 
 /* The version known, whatever lies there now; false if there is none. */
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out);
 
+/* Has the host's object the mode and owner of the version known, or of @ours? */
+struct stat;
+bool known_attributes(struct known *k, uint32_t layer, const char *rel,
+		      const struct ident *host, const struct stat *ours);
+
 /* The base's content of a small text file, for merging; false if it was not kept. */
 bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf *out);
 

@@ -221,6 +221,25 @@ def test_merge_refuses_what_overlaps(stet, conflicts):
     assert (conflicts / "both").read_text() == "b\nh\n"
 
 
+# The mode before, on the host, in the transaction, and after the merge; None: a conflict.
+@pytest.mark.parametrize("was, host, ours, then", [
+    (0o644, 0o644, 0o644, 0o644),
+    (0o644, 0o644, 0o755, 0o755),
+    (0o644, 0o600, 0o600, 0o600),
+    (0o644, 0o600, 0o644, None),
+    (0o755, 0o600, 0o700, None),
+], ids=lambda m: f"{m:o}" if m else "conflict")
+def test_merge_loses_no_mode(stet, work, was, host, ours, then):
+    write(work / "f", "".join(f"{i}\n" for i in range(1, 20)))
+    (work / "f").chmod(was)
+    stet.sh(f"sed -i s/^2$/two/ f; chmod {ours:o} f", cwd=work).ok()
+    (work / "f").write_text((work / "f").read_text().replace("18", "eighteen"))
+    (work / "f").chmod(host)
+    r = stet("commit", "--merge", cwd=work).ok(0 if then else 3)
+    assert (work / "f").stat().st_mode & 0o777 == then if then else "  f  " in r.err
+    assert ("two" in (work / "f").read_text()) == bool(then)
+
+
 def test_a_merge_may_be_tried(stet, conflicts, digest):
     """A dry run says what the commit will say, and leaves nothing."""
     def contents(top):

@@ -87,6 +87,20 @@ def test_recover_and_check(stet, pending):
     assert len(stet("check", "--json").ok(7).json()["wrong"]) == 1
 
 
+def test_check_beside_a_commit(stet, pending):
+    """What somebody is at is not damage; what nobody is at any more is."""
+    stet("commit", cwd=pending).ok()
+    stet.settle()
+    interrupt(stet, "committed")  # else it would be waited for first
+    fd = os.open(os.path.dirname(plans(stet)[0]), os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        assert stet("check").ok().out == "checked 1 transaction: all well\n"
+    finally:
+        os.close(fd)
+    assert "an operation did not end" in stet("check").ok(7).out
+
+
 def test_check_of_what_belongs_to_nobody(stet, work):
     stet.sh("echo x > f", cwd=work).ok()
     os.mkdir(stet.state + "/tx/0123456789abcdef")
