@@ -14,18 +14,31 @@
 #include "sys/fs.h"
 #include "sys/ns.h"
 
-static bool is_dir(int at, const char *name)
+/* Everything here: 1 if something was written, 0 if not, -errno. */
+
+/* The type of what lies there (0: nothing), or -errno. */
+static int type_of(int at, const char *name)
 {
 	struct stat st;
 
-	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return (int)(st.st_mode & S_IFMT);
 }
 
-static bool exists(int at, const char *name)
+/* One name that the host has: it goes, or what the upper has there hides all of it. */
+static int spell_name(int up, int host, const char *name)
 {
-	struct stat st;
+	int ours = type_of(up, name), theirs = type_of(host, name);
 
-	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	if (ours < 0 || theirs < 0)
+		return ours < 0 ? ours : theirs;
+	if (!ours)
+		return FAULT_AT("unfold.whiteout") ||
+				       mknodat(up, name, S_IFCHR, makedev(0, 0)) < 0
+			       ? -errno
+			       : 0;
+	return ours == S_IFDIR && theirs == S_IFDIR ? meta_set_opaque(up, name, true) : 0;
 }
 
 /* Says name by name what the mark on the directory says for all of them. */
@@ -40,68 +53,101 @@ static int spell_out(int up, int host)
 	r = fs_names_read(list, &names);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < names.n && r == 0; i++) {
-		const char *n = names.v[i];
-
-		if (!exists(up, n))
-			r = FAULT_AT("unfold.whiteout") ||
-					    mknodat(up, n, S_IFCHR, makedev(0, 0)) < 0
-				    ? -errno
-				    : 0;
-		else if (is_dir(up, n) && is_dir(host, n))
-			r = meta_set_opaque(up, n, true);
-	}
+	for (size_t i = 0; i < names.n && r == 0; i++)
+		r = spell_name(up, host, names.v[i]);
 	fs_names_free(&names);
 	return r;
+}
+
+/*
+ * Takes the mark off. Where the host has no directory (@host < 0) it hides nothing yet, but
+ * it would hide what the commit is about to put there.
+ */
+static int unmark(int upper, const char *name, int up, int host)
+{
+	struct timespec times[2];
+	struct stat st;
+	int r;
+
+	if (!meta_is_opaque(upper, name))
+		return 0;
+	r = fstat(up, &st) < 0 ? -errno : meta_note_mtime(up, &st, times);
+	if (r == 0 && host >= 0)
+		r = spell_out(up, host);
+	if (r == 0 && (FAULT_AT("unfold.utimes") || futimens(up, times) < 0))
+		r = -errno;
+	if (r == 0)
+		r = meta_set_opaque(upper, name, false);
+	if (r == 0)
+		r = meta_drop_mtime(up);
+	return r < 0 ? r : 1;
 }
 
 static int unfold(int up, int host);
 
 static int unfold_dir(int upper, int lower, const char *name)
 {
-	/* Where the host has no directory, nothing is hidden. */
-	AUTO_CLOSE int host = fs_open_dir_here(lower, name, O_PATH);
-	AUTO_CLOSE int up = -1;
-	struct timespec times[2];
-	struct stat st;
-	int r = 0;
+	AUTO_CLOSE int host = -1, up = -1;
+	bool mount = false;
+	int r = 0, below;
 
-	if (host < 0)
-		return 0;
-	do {
-		up = fs_open_dir_here(upper, name, O_RDONLY);
-	} while (up == -EACCES && ns_gain_override() == 0);
+	up = fs_open_dir_here(upper, name, O_RDONLY);
 	if (up < 0)
 		return up == -ENOENT ? 0 : TAKE_FD(up);
-	if (meta_is_opaque(upper, name)) {
-		r = fstat(up, &st) < 0 ? -errno : meta_note_mtime(up, &st, times);
-		if (r == 0)
-			r = spell_out(up, host);
-		if (r == 0 && (FAULT_AT("unfold.utimes") || futimens(up, times) < 0))
-			r = -errno;
-		if (r == 0)
-			r = meta_set_opaque(upper, name, false);
-		if (r == 0)
-			r = meta_drop_mtime(up);
-		/* One that its owner may not change stays as it is. */
-		if (r == -EACCES || r == -EPERM)
-			return 0;
+	if (lower >= 0)
+		host = fs_open_dir_here(lower, name, O_PATH);
+	/* The layer ends where another mount begins: nothing in that is hidden by a mark. */
+	if (host == -EXDEV) {
+		mount = true;
+		host = openat(lower, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (host < 0)
+			return -errno;
 	}
-	return r < 0 ? r : unfold(up, host);
+	if (host < 0 && lower >= 0 && host != -ENOENT && host != -ENOTDIR &&
+	    host != -ELOOP)
+		return TAKE_FD(host);
+	if (!mount)
+		r = unmark(upper, name, up, host);
+	if (r < 0)
+		return r;
+	below = unfold(up, host);
+	return below < 0 ? below : r | below;
+}
+
+struct locked {
+	int upper, lower;
+	const char *name;
+};
+
+static int unfold_locked(void *arg)
+{
+	const struct locked *l = arg;
+
+	return unfold_dir(l->upper, l->lower, l->name);
 }
 
 static int unfold(int up, int host)
 {
 	struct fs_names names;
-	int r = fs_names_read(up, &names);
+	int r = fs_names_read(up, &names), done = 0;
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < names.n && r == 0; i++)
-		if (is_dir(up, names.v[i]))
+	for (size_t i = 0; i < names.n && r >= 0; i++) {
+		struct locked l = { up, host, names.v[i] };
+
+		r = type_of(up, names.v[i]);
+		if (r >= 0 && r != S_IFDIR)
+			continue;
+		if (r >= 0)
 			r = unfold_dir(up, host, names.v[i]);
+		/* One that its owner may not change: by a child that may. It does that anew. */
+		if (r == -EACCES || r == -EPERM)
+			r = ns_try_override(unfold_locked, &l);
+		done |= r > 0;
+	}
 	fs_names_free(&names);
-	return r;
+	return r < 0 ? r : done;
 }
 
 int unfold_layer(const struct change_layer *l)
@@ -109,8 +155,13 @@ int unfold_layer(const struct change_layer *l)
 	AUTO_CLOSE int up = open(l->upper,
 				 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_CLOSE int host = open(l->host, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
 
 	if (up < 0 || host < 0)
 		return -errno;
-	return unfold(up, host);
+	r = unfold(up, host);
+	/* A mark that a power cut brings back would have the next commit delete this one's. */
+	if (r > 0)
+		r = FAULT_AT("unfold.sync") || syncfs(up) < 0 ? -errno : 0;
+	return r;
 }
