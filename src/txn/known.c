@@ -30,6 +30,7 @@ struct version {
 	bool has_digest;
 	bool is_base; /* nothing of ours has touched it since: its ctime counts */
 	bool ours;    /* attributes set or put back by an operation of this transaction */
+	bool made;    /* a directory that a commit needed: its inode is not known */
 	int64_t whole_at; /* a directory that we have put there with all that is in it: since then */
 };
 
@@ -151,8 +152,10 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		v.id.btime = r->before.btime;
 		v.ours = true;
 		break;
-	case PLAN_LINK:
 	case PLAN_MKDIR:
+		v.made = !undone;
+		break;
+	case PLAN_LINK:
 	case PLAN_LEAVE:
 		return 0;
 	}
@@ -316,11 +319,17 @@ int known_held(const struct known *k, struct err *e)
 	return k->broken ? -1 : 0;
 }
 
-bool known_touched(struct known *k, uint32_t layer, const char *rel)
+static bool same_attributes(const struct ident *a, const struct ident *b)
+{
+	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
+}
+
+bool known_touched(struct known *k, uint32_t layer, const char *rel,
+		   const struct ident *host)
 {
 	const struct version *s = find(k, layer, rel);
 
-	return s && s->ours;
+	return s && (s->ours || (s->made && same_attributes(&s->id, host)));
 }
 
 /* A file can be written and given its old mtime again: only its ctime tells then. */
@@ -349,9 +358,10 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return KNOWN_SAME;
 	if (ident_same(&s->id, host) && is_untouched(s, host))
 		return KNOWN_SAME;
-	if (s->id.mode != host->mode || s->id.uid != host->uid ||
-	    s->id.gid != host->gid || s->id.size != host->size)
+	if (!same_attributes(&s->id, host) || (s->id.size != host->size && !s->made))
 		return KNOWN_OTHER;
+	if (s->made)
+		return KNOWN_SAME;
 	/* Of anything else the inode is what it is for life; a directory's times move with what
 	 * is put into it, for which each of the names answers by itself. */
 	if (!S_ISREG(host->mode))
@@ -490,7 +500,7 @@ bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident 
 {
 	const struct version *s = find(k, layer, rel);
 
-	if (!s || !s->id.mode)
+	if (!s || !s->id.mode || s->made)
 		return false;
 	*out = s->id;
 	return true;
@@ -504,8 +514,7 @@ bool known_attributes(struct known *k, uint32_t layer, const char *rel,
 	if (host->mode == ours->st_mode && host->uid == ours->st_uid &&
 	    host->gid == ours->st_gid)
 		return true;
-	return known_ident(k, layer, rel, &was) && was.mode == host->mode &&
-	       was.uid == host->uid && was.gid == host->gid;
+	return known_ident(k, layer, rel, &was) && same_attributes(&was, host);
 }
 
 struct wanted {

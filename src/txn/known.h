@@ -37,8 +37,10 @@ enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
 void known_place_again(
 	struct known *k); /* forget what was found out about the last one */
 
-/* Has an operation of this transaction set the attributes of this directory before? */
-bool known_touched(struct known *k, uint32_t layer, const char *rel);
+/* Has an operation of this transaction set the attributes of this directory before, or made it as
+ * it is now? */
+bool known_touched(struct known *k, uint32_t layer, const char *rel,
+		   const struct ident *host);
 
 /*
  * Has somebody else changed the host's object since the transaction saw it? By what is known of
