@@ -85,8 +85,9 @@ struct change {
 	bool implied;  /* below a directory that was itself added, deleted or retyped */
 	/*
 	 * The path was hidden from the sandbox. CHANGE_ADD: it was made anew there, whatever
-	 * the host has (@before says). CHANGE_DELETE: it would go with a directory around
-	 * it; what lies below it on the host is not looked at.
+	 * the host has (@before says; totals then count it as modified). CHANGE_DELETE: it
+	 * would go with a directory around it; what lies below it on the host is not looked
+	 * at.
 	 */
 	bool was_hidden;
 	bool bare; /* CHANGE_MODIFY: a file that has no extended attributes in the upper */

@@ -12,7 +12,10 @@ void change_totals_add(struct change_totals *t, const struct change *c)
 		return;
 	switch (c->kind) {
 	case CHANGE_ADD:
-		t->added++;
+		if (c->before.st_mode) /* hidden from the command, but there */
+			t->modified++;
+		else
+			t->added++;
 		break;
 	case CHANGE_DELETE:
 		t->deleted++;

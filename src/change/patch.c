@@ -518,6 +518,18 @@ int patch_make(const struct change_layer *layers, const struct change *c,
 		p.st->size_after = (uint64_t)b.st->st_size;
 	if (!change_counts(c))
 		return 0;
+	/* Who may ask for this is not always one who may read what is hidden. */
+	if (c->was_hidden && c->kind == CHANGE_DELETE) {
+		if (out) {
+			add_comment(out, "hidden from the command:", &a);
+			buf_addc(out, '\n');
+		}
+		return 0;
+	}
+	if (out && c->was_hidden && c->before.st_mode) {
+		add_comment(out, "hidden on the host:", &b);
+		buf_addc(out, '\n');
+	}
 	if (make(&p, c, &a, &b, from != NULL, e) < 0) {
 		if (out)
 			buf_truncate(out, begin);

@@ -80,7 +80,7 @@ static void summary(struct buf *b, const struct cli *c, const struct run_res *re
 		const struct run_top *t = &res->tops[i];
 
 		show_change(b, c, res->rec.workspace, t->letter, t->path, NULL, t->dir,
-			    t->below, NULL);
+			    t->below, t->hidden ? "hidden on the host" : NULL);
 	}
 	if (res->ntops > shown)
 		buf_addf(b, "  … and %zu more: stet diff t%lld\n", res->ntops - shown,

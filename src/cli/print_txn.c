@@ -102,7 +102,8 @@ static void note_of(const struct change *c, struct buf *note)
 	size_t i;
 
 	if (c->was_hidden)
-		buf_adds(note, "hidden on the host");
+		buf_adds(note, c->before.st_mode ? "hidden on the host"
+						 : "hidden from the command");
 	if (c->kind != CHANGE_MODIFY || !(c->what & ~(CHANGE_CONTENT | CHANGE_TIMES)))
 		return;
 	for (i = 0; i < ARRAY_SIZE(bits); i++)

@@ -55,7 +55,8 @@ int diff_sides(const struct diff_res *res, const struct change_item *it, struct 
 	const struct change_layer *l = &res->layers[c->layer];
 	AUTO_BUF struct buf host = BUF_INIT, here = BUF_INIT, base = BUF_INIT;
 
-	if (!S_ISREG(c->before.st_mode) || !S_ISREG(c->after.st_mode) ||
+	/* Hidden from the command, and so from whoever reads this on its behalf. */
+	if (c->was_hidden || !S_ISREG(c->before.st_mode) || !S_ISREG(c->after.st_mode) ||
 	    !read_text(l->host, c->rel, &host) || !read_text(l->upper, c->rel, &here))
 		return diff_patch(res, it, out, NULL, e);
 	if (known_content(res->known, (uint32_t)c->layer, c->rel, &base) &&

@@ -243,6 +243,7 @@ json_t *json_change(const struct change *c, const char *from)
 			json_array_append_new(what, json_string(bits[i].name));
 	json_object_set_new(o, "what", what);
 	json_object_set_new(o, "implied", json_boolean(c->implied));
+	json_object_set_new(o, "hidden", json_boolean(c->was_hidden));
 	json_object_set_new(o, "before", json_side(&c->before));
 	json_object_set_new(o, "after", json_side(&c->after));
 	return o;

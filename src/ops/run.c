@@ -110,14 +110,7 @@ static int tally(void *arg, const struct change *c, struct err *e)
 	(void)e;
 	if (!change_counts(c))
 		return 0;
-	if (c->kind == CHANGE_ADD)
-		res->totals.added++;
-	else if (c->kind == CHANGE_DELETE)
-		res->totals.deleted++;
-	else
-		res->totals.modified++;
-	if (c->kind != CHANGE_DELETE && S_ISREG(c->after.st_mode))
-		res->totals.bytes += (uint64_t)c->after.st_size;
+	change_totals_add(&res->totals, c);
 	if (t->brief && change_total(&res->totals) > HOUSEKEEP_FEW && res->ntops)
 		return 1;
 	if (res->npaths < t->list)
@@ -140,6 +133,7 @@ static int tally(void *arg, const struct change *c, struct err *e)
 		top->path = xstrdup(c->path);
 		top->dir = S_ISDIR(st->st_mode);
 		top->below = t->before;
+		top->hidden = c->was_hidden && c->before.st_mode;
 	}
 	t->before = 0;
 	return 0;

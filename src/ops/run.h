@@ -37,6 +37,7 @@ struct run_top {
 	char letter; /* change_letter_alone() */
 	char *path;
 	bool dir;
+	bool hidden; /* from the command; the host has one */
 	uint64_t below;
 };
 

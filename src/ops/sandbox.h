@@ -42,8 +42,11 @@ struct sandbox_opts {
 			"TZ alone; STET_TXN and, for git, GIT_DISCOVERY_ACROSS_FILESYSTEM "  \
 			"are set all the same",                                              \
 			clean_env, 0),                                                       \
-		SANDBOX_ROW(at, "hide", 0, OPT_LIST, "PATH",                                 \
-			    "make it invisible inside; repeatable", hide, ARG_PATH),         \
+		SANDBOX_ROW(                                                                 \
+			at, "hide", 0, OPT_LIST, "PATH",                                     \
+			"make it invisible inside; a commit asks before it touches what "    \
+			"the host has there; repeatable",                                    \
+			hide, ARG_PATH),                                                     \
 		SANDBOX_ROW(at, "no-network", 0, OPT_FLAG, NULL,                             \
 			    "give it no network but a loopback of its own", no_network,      \
 			    0),                                                              \

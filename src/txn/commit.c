@@ -34,16 +34,33 @@ int operate_plan_name(char name[32], struct err *e)
 	return 0;
 }
 
+/* What the conflicts have in common. */
+static const char *conflict_words(const struct commit_result *res, char *out, size_t size,
+				  long long id)
+{
+	uint64_t n = res->conflicts.n + res->conflicts.more;
+
+	if (res->hidden == n)
+		snprintf(out, size, " that t%lld could not see %s there on the host", id,
+			 n == 1 ? "is" : "are");
+	else
+		snprintf(out, size, " %s changed on the host since t%lld began%s",
+			 n == 1 ? "has" : "have", id,
+			 res->hidden ? ", or could not be seen" : "");
+	return out;
+}
+
 static int refuse(const struct commit_wish *w, const struct txn *t,
 		  const struct commit_result *res, struct err *e)
 {
 	long long id = (long long)t->rec.id;
+	char words[96];
 
 	if (res->conflicts.n) {
-		err_set(e, ERR_CONFLICT,
-			"%llu %s changed on the host since t%lld began; nothing was committed",
+		err_set(e, ERR_CONFLICT, "%llu %s%s; nothing was committed",
 			(unsigned long long)(res->conflicts.n + res->conflicts.more),
-			res->conflicts.n == 1 ? "path has" : "paths have", id);
+			res->conflicts.n == 1 ? "path" : "paths",
+			conflict_words(res, words, sizeof(words), id));
 		return err_hint(
 			e,
 			"decide with stet commit t%lld --ours PATH%s; look with stet diff "

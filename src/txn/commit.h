@@ -62,6 +62,7 @@ struct commit_result {
 	bool left; /* something of the transaction is still pending */
 	bool part; /* undo, redo: of some paths only */
 	struct path_notes conflicts, risks;
+	uint64_t hidden;	  /* conflicts with what the command could not see */
 	struct path_notes denied; /* by wish.judge */
 };
 void commit_result_free(struct commit_result *r);

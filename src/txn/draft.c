@@ -16,8 +16,6 @@
 #include "sys/mountinfo.h"
 #include "txn/known.h"
 
-enum { NOTES_MAX = 1000 };
-
 /* A new name for an inode of the upper that has several: decided when all are known. */
 struct draft {
 	const struct txn *t;
@@ -53,34 +51,6 @@ struct draft {
 	char **kept; /* NULL-ended */
 	size_t nkept;
 };
-
-void path_notes_add(struct path_notes *n, const char *path, const char *what)
-{
-	if (n->n == NOTES_MAX) {
-		n->more++;
-		return;
-	}
-	if ((n->n & (n->n - 1)) == 0)
-		n->v = xrealloc(n->v, (n->n ? 2 * n->n : 8) * sizeof(*n->v));
-	n->v[n->n++] = (struct path_note){ xstrdup(path), xstrdup(what), false };
-}
-
-void path_notes_free(struct path_notes *n)
-{
-	for (size_t i = 0; i < n->n; i++) {
-		free(n->v[i].path);
-		free(n->v[i].what);
-	}
-	free(n->v);
-	*n = (struct path_notes){ 0 };
-}
-
-void commit_result_free(struct commit_result *r)
-{
-	path_notes_free(&r->conflicts);
-	path_notes_free(&r->risks);
-	path_notes_free(&r->denied);
-}
 
 /* --- conflicts and risks --- */
 
@@ -210,11 +180,11 @@ static void check_risk(struct draft *d, const struct change *c)
 		path_notes_add(&d->res->risks, c->path, why ? why : rule);
 }
 
-static void count(struct draft *d, const struct change *c)
+static void count(struct draft *d, const struct change *c, bool replaces)
 {
 	if (c->kind == CHANGE_MODIFY && !(c->what & ~(unsigned)CHANGE_TIMES))
 		return;
-	if (c->kind == CHANGE_ADD)
+	if (c->kind == CHANGE_ADD && !replaces)
 		d->res->added++;
 	else if (c->kind == CHANGE_DELETE)
 		d->res->deleted++;
@@ -555,6 +525,29 @@ static bool part_of_whole(const struct draft *d, const struct change *c)
 	return !d->w->paths || chosen_has(d->w->paths, path);
 }
 
+/*
+ * The command has decided nothing about what it could not see: neither what it made there
+ * nor what it did to a directory around may take that away unasked.
+ */
+static int check_hidden(struct draft *d, const struct change *c, struct plan_rec *r,
+			struct err *e)
+{
+	struct ident up;
+
+	/* The walk has not looked below; chosen by itself it meets what the host has. */
+	if (c->kind == CHANGE_ADD && c->implied && !part_of_whole(d, c) &&
+	    apply_look(d->a, r->layer, c->rel, &r->before, &up, e) < 0)
+		return -1;
+	if (!r->before.mode || is_ours(d, c->path))
+		return 0;
+	d->res->hidden++;
+	conflict(d, c,
+		 c->kind == CHANGE_DELETE
+			 ? "hidden from the command; would go with a directory around it"
+			 : "hidden from the command; the host has one");
+	return 0;
+}
+
 static int on_change(void *arg, const struct change *c, struct err *e)
 {
 	struct draft *d = arg;
@@ -578,13 +571,17 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 			twins_add(&d->anchors, r.layer, &r.after, c->rel);
 		return 0;
 	}
-	if (c->was_hidden && c->kind == CHANGE_DELETE)
+	/* The directory around it stays, and so does this. */
+	if (c->was_hidden && c->kind == CHANGE_DELETE && !c->implied)
 		return 0;
+	if (c->was_hidden && check_hidden(d, c, &r, e) < 0)
+		return -1;
 	/* Both sides have made the same of it: only the times differ, and the host's stay. */
 	if (c->kind == CHANGE_MODIFY && c->what == CHANGE_TIMES && !is_ours(d, c->path) &&
 	    (host_changed(d, c, &r.before) || only_theirs(d, c, &r)))
 		return 0;
-	if (!(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode))) {
+	if (!(c->was_hidden && r.before.mode) &&
+	    !(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode))) {
 		uint64_t merged = d->res->merged;
 
 		check_conflict(d, c, &r.before);
@@ -593,7 +590,7 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 			r.flags |= PLAN_MERGED;
 	}
 	check_risk(d, c);
-	count(d, c);
+	count(d, c, r.before.mode != 0);
 	if (is_ours(d, c->path))
 		r.flags |= PLAN_FORCE;
 	if (S_ISDIR(r.after.mode) || (c->kind == CHANGE_DELETE && S_ISDIR(r.before.mode)))
