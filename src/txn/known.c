@@ -31,7 +31,7 @@ struct version {
 	bool is_base; /* nothing of ours has touched it since: its ctime counts */
 	bool ours;    /* attributes set or put back by an operation of this transaction */
 	bool made;    /* a directory that a commit needed: its inode is not known */
-	int64_t whole_at; /* a directory that we have put there with all that is in it: since then */
+	int64_t whole_at; /* a directory that we put there with all that is in it: since then */
 };
 
 /* So many questions are answered by reading it all for each: that takes no memory. */
@@ -392,8 +392,8 @@ static bool is_in_workspace(const struct known *k, const struct apply *a, uint32
 }
 
 /*
- * When the directory that holds @dir, or is it, was put there by us with all that was in it; 0: none
- * was. *newest: the latest change on the way to it. @dir is cut.
+ * When the directory that holds @dir, or is it, was put there by us with all that was in it;
+ * 0: none was. *newest: the latest change on the way to it. @dir is cut.
  */
 static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char *dir,
 			  int64_t *newest)
