@@ -231,7 +231,8 @@ const struct verb verb_commit = {
 	.description =
 		"Applies what a transaction holds to the host: all of it or, if anything goes "
 		"wrong, nothing. With PATHs only what lies at or below them, with the "
-		"directories that this needs; the rest stays pending. A PATH may be a pattern "
+		"directories that this needs; the rest stays pending. A directory that replaces "
+		"something else goes only as a whole. A PATH may be a pattern "
 		"with *, ? and [...]; put it in quotes, or the shell looks for host files. What is "
 		"the very name of something changed is that alone, and no pattern.\n"
 		"\n"

@@ -181,9 +181,9 @@ static char *resolve_existing(const char *path)
 	return xstrdup(path);
 }
 
-int op_ctx_path(struct op_ctx *ctx, const char *path, char **out, struct err *e)
+int op_ctx_name(struct op_ctx *ctx, const char *path, char **out, struct err *e)
 {
-	AUTO_FREE char *abs = NULL, *flat = NULL;
+	AUTO_FREE char *abs = NULL;
 	const char *cwd;
 
 	if (!*path)
@@ -191,7 +191,16 @@ int op_ctx_path(struct op_ctx *ctx, const char *path, char **out, struct err *e)
 	if (op_ctx_cwd(ctx, &cwd, e) < 0)
 		return -1;
 	abs = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", cwd, path);
-	flat = clean(abs);
+	*out = clean(abs);
+	return 0;
+}
+
+int op_ctx_path(struct op_ctx *ctx, const char *path, char **out, struct err *e)
+{
+	AUTO_FREE char *flat = NULL;
+
+	if (op_ctx_name(ctx, path, &flat, e) < 0)
+		return -1;
 	/* The inside's paths are not ours to follow. */
 	*out = ctx->only ? TAKE_PTR(flat) : resolve_existing(flat);
 	return 0;

@@ -72,6 +72,8 @@ int op_ctx_operands(struct op_ctx *ctx, const char *first, char *const *rest,
  * something that exists only in a transaction. To be freed.
  */
 int op_ctx_path(struct op_ctx *ctx, const char *path, char **out, struct err *e);
+/* The same, no link followed at all. */
+int op_ctx_name(struct op_ctx *ctx, const char *path, char **out, struct err *e);
 
 /* The same for something that must exist, links resolved throughout. To be freed. */
 int op_ctx_realpath(struct op_ctx *ctx, const char *path, char **out, struct err *e);

@@ -13,6 +13,7 @@ void op_paths_free(struct op_paths *p)
 {
 	strv_free(p->v);
 	strv_free(p->typed);
+	strv_free(p->names);
 	free(p->word);
 	*p = (struct op_paths){ 0 };
 }
@@ -58,11 +59,13 @@ int op_paths_make(struct op_ctx *ctx, char *const *typed, struct op_paths *out,
 		  struct err *e)
 {
 	for (; typed && *typed; typed++) {
-		AUTO_FREE char *path = NULL;
+		AUTO_FREE char *path = NULL, *name = NULL;
 
-		if (op_ctx_path(ctx, *typed, &path, e) < 0)
+		if (op_ctx_path(ctx, *typed, &path, e) < 0 ||
+		    op_ctx_name(ctx, *typed, &name, e) < 0)
 			return -1;
 		strv_push(&out->typed, xstrdup(*typed));
+		strv_push(&out->names, chosen_literal(name));
 		push(out, chosen_literal(path));
 		if (strpbrk(*typed, SPECIAL) && push_pattern(ctx, *typed, out, e) < 0)
 			return -1;
@@ -122,6 +125,36 @@ static void decide(struct op_paths *p, bool *met)
 	p->v[w] = NULL;
 }
 
+/*
+ * A change is at its path without any link: if one is at or below a name as it was typed, the
+ * transaction has directories all the way, whatever the host has.
+ */
+static int take_name(void *arg, const struct change *c, struct err *e)
+{
+	struct op_paths *p = arg;
+
+	(void)e;
+	for (size_t i = 0; p->v[i]; i++) {
+		const char *const one[] = { p->names[p->word[i]], NULL };
+
+		if (is_second(p, i) || strcmp(p->v[i], one[0]) == 0 ||
+		    !chosen_has(one, c->path))
+			continue;
+		free(p->v[i]);
+		p->v[i] = xstrdup(one[0]);
+	}
+	return 0;
+}
+
+/* Was any link of the host's followed? Mostly not. */
+static bool is_resolved(const struct op_paths *p)
+{
+	for (size_t i = 0; p->v[i]; i++)
+		if (!is_second(p, i) && strcmp(p->v[i], p->names[p->word[i]]) != 0)
+			return true;
+	return false;
+}
+
 int op_paths_check(struct op_paths *p, const struct txn_record *rec, struct err *e)
 {
 	AUTO_FREE struct change_layer *layers = NULL;
@@ -133,6 +166,8 @@ int op_paths_check(struct op_paths *p, const struct txn_record *rec, struct err 
 		return 0;
 	s.met = met = xcalloc(s.missing, sizeof(*met));
 	layers = txn_layers(rec, &n);
+	if (is_resolved(p) && change_walk(layers, n, take_name, p, e) < 0)
+		return -1;
 	if (change_walk(layers, n, compare_change, &s, e) < 0)
 		return -1;
 	decide(p, met);

@@ -9,6 +9,7 @@
 struct op_paths {
 	char **v; /* absolute paths and patterns, NULL-ended; NULL: none was chosen */
 	char **typed;
+	char **names; /* typed[i] with no link of the host's followed */
 	size_t *word; /* v[i] was made of typed[word[i]] */
 };
 void op_paths_free(struct op_paths *p);
@@ -24,6 +25,7 @@ int op_paths_make(struct op_ctx *ctx, char *const *typed, struct op_paths *out,
 
 /*
  * Decides by what the transaction changed: the name of something is that alone, and no pattern.
+ * Where the host has a link and the transaction a directory, that is meant.
  * ERR_USAGE if one of them chooses nothing.
  */
 int op_paths_check(struct op_paths *p, const struct txn_record *rec, struct err *e);

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "change/merge.h"
 #include "change/risk.h"
 #include "sys/fs.h"
@@ -435,6 +436,33 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	return add(d, r, e);
 }
 
+/*
+ * The host has no directory there, but something else. If that is new, it is in the way. If it is
+ * what the command has replaced, it would have to go, and that was not chosen.
+ */
+static int no_directory(struct draft *d, const struct change *c, const struct plan_rec *r,
+			struct err *e)
+{
+	size_t top = strlen(c->path) - strlen(c->rel);
+	AUTO_FREE char *path = xstrndup(c->path, top + strlen(r->rel));
+	struct change dir = { .kind = CHANGE_TYPE, .path = path };
+	AUTO_BUF struct buf q = BUF_INIT;
+
+	if (!is_ours(d, path) &&
+	    known_changed(d->known, d->a, r->layer, r->rel, &r->before)) {
+		conflict(d, &dir, "holds what was chosen, changed on the host");
+		return 0;
+	}
+	if (d->looking)
+		return 0;
+	text_quote(&q, path, strlen(path));
+	err_set(e, ERR_USAGE,
+		"%.400s is a directory in t%lld only: what it replaces would have to go first",
+		buf_str(&q), (long long)d->t->rec.id);
+	return err_hint(e, "with all that is in it: stet commit t%lld %.400s",
+			(long long)d->t->rec.id, buf_str(&q));
+}
+
 /* Directories above a chosen path that the host does not have yet. */
 static int need_parents(struct draft *d, const struct change *c, struct err *e)
 {
@@ -455,6 +483,8 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 		}
 		if (apply_look(d->a, r.layer, rel, &r.before, &r.after, e) < 0)
 			return -1;
+		if (r.before.mode && !S_ISDIR(r.before.mode))
+			return no_directory(d, c, &r, e);
 		if (!r.before.mode) {
 			r.flags |= apply_is_copy(d->a, r.layer, rel) ? 0 : PLAN_BARE;
 			if (add(d, &r, e) < 0)

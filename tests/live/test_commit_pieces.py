@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every path of a transaction committed by itself, then the rest: the same as a plain run."""
 import os
+import re
 
 import pytest
-from commitlib import commit, plain, redo, same_inodes, shell, undo
+from commitlib import CONFLICT, commit, names_conflict, plain, redo, same_inodes, shell, undo
 from stetlib import differences
 from test_commit_several import contents, expected_after, unchanged, without_top
 
@@ -107,3 +108,67 @@ def every_piece(stet, home, before, command):
 def test_what_hides_the_host(stet, home, case):
     """What a piece has put on the host is not taken for something that the command deleted."""
     every_piece(stet, home, *HIDING[case])
+
+
+REPLACED = {
+    "file": ("echo 1 > f", "rm f; mkdir f; echo 1 > f/in; echo 2 > f/in2"),
+    "link": ("mkdir d; echo 0 > d/in; ln -s d f", "rm f; mkdir f; echo 1 > f/in; echo 2 > f/in2"),
+    "dangling": ("ln -s none f", "rm f; mkdir -p f/s; echo 1 > f/s/in; echo 2 > f/in2"),
+}
+
+
+@pytest.mark.parametrize("case", REPLACED)
+def test_in_what_has_become_a_directory(stet, work, home, case):
+    """It cannot come without the loss of what is there, which was not chosen: that is said."""
+    before, command = REPLACED[case]
+    reference = home / "reference"
+    reference.mkdir()
+    shell(before + "; " + command, reference)
+    shell(before, work)
+    stet.sh(command, cwd=work).ok()
+    was = same_inodes(work)
+    inner = next(n for n in contents(reference) if n.startswith("f/") and n.endswith("in"))
+    r = commit(stet, work, inner)
+    assert r.rc not in (0, CONFLICT), r
+    said = re.search(r"stet commit (t\d+) (/\S+)", r.err)
+    assert said and said[2] == str(work / "f")
+    unchanged(was, work)
+    stet("commit", said[1], said[2], cwd=work).ok()
+    assert differences(timeless(reference), timeless(work)) == []
+    undo(stet, work).ok()
+    unchanged(was, work)
+
+
+@pytest.mark.parametrize("theirs", [False, True])
+def test_somebody_in_the_way(stet, work, theirs):
+    """The command has made the directory, the host meanwhile a file: a conflict."""
+    stet.sh("mkdir d; echo 1 > d/a; echo 2 > d/b; echo 3 > c", cwd=work).ok()
+    (work / "d").write_text("host\n")
+    was = same_inodes(work)
+    if theirs:
+        commit(stet, work, "d/a", "c", theirs=["d"]).ok()
+        assert contents(work) == {"c": "3", "d": "host"}
+        return
+    assert names_conflict(commit(stet, work, "d/a").ok(CONFLICT), "d")
+    assert differences(was, same_inodes(work)) == []
+
+
+def test_a_name_is_the_transactions(stet, work):
+    """Where the host has a link and the transaction a directory, that is meant."""
+    shell("mkdir d; echo 0 > d/x; ln -s d l", work)
+    stet.sh("echo 1 > d/x; rm l; mkdir l; echo 2 > l/x", cwd=work).ok()
+    r = stet("commit", "l/x", cwd=work)
+    assert str(work / "l") in r.err and (work / "l").is_symlink()
+    assert contents(work) == {"d/x": "0"}
+    stet("commit", "d/x", cwd=work).ok()
+    assert (work / "l").is_symlink() and contents(work) == {"d/x": "1"}
+    stet("commit", "l", cwd=work).ok()
+    assert contents(work) == {"l/x": "2", "d/x": "1"}
+
+
+def test_a_link_of_the_hosts_is_followed(stet, work):
+    """Where the transaction has left it."""
+    shell("mkdir d; echo 0 > d/x; ln -s d l", work)
+    stet.sh("echo 1 > d/x; echo 1 > d/y", cwd=work).ok()
+    stet("commit", "l/x", cwd=work).ok()
+    assert (work / "l").is_symlink() and contents(work) == {"d/x": "1"}
