@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "sys/mount.h"
+#include "sys/mountinfo.h"
 
 static int open_inside(const struct build *b, const char *path)
 {
@@ -174,9 +175,15 @@ static int build_scratch(struct build *b, const struct step *s, struct err *e)
 	return attach(b, m, s, true, e);
 }
 
-static int overlay_failed(const struct step *s, int r, const char *why, struct err *e)
+static int overlay_failed(const struct build *b, const struct step *s, int r,
+			  const char *why, struct err *e)
 {
 	err_sys(e, r, "cannot overlay %s%s%s", s->source, *why ? ": " : "", why);
+	if ((r == -ENOSPC || r == -EDQUOT) && !path_within(b->v->workspace, s->source))
+		return err_hint(e,
+				"free some space there, or leave it out: --read-only "
+				"'%s', or --hide '%s'",
+				s->source, s->source);
 	if (r == -ENOSPC || r == -EDQUOT)
 		return -1;
 	if (r == -EPERM || r == -ENODEV)
@@ -202,7 +209,7 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(o.lower); i++)
 		cleanup_close(&o.lower[i]);
 	if (m < 0)
-		return overlay_failed(s, m, why, e);
+		return overlay_failed(b, s, m, why, e);
 	return attach(b, m, s, true, e);
 }
 

@@ -63,6 +63,46 @@ static void hide_everywhere(struct plan *p, const char *path)
 	}
 }
 
+void plan_veil(struct plan *p)
+{
+	struct view *v = p->v;
+
+	hide_everywhere(p, p->rq->state_dir);
+	for (char *const *h = p->rq->hide; h && *h; h++)
+		hide_everywhere(p, *h);
+	p->veiled = v->hidden;
+	p->nveiled = v->nhidden;
+	v->hidden = NULL;
+	v->nhidden = 0;
+}
+
+bool plan_is_veiled(const struct plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->nveiled; i++)
+		if (path_within(path, p->veiled[i]))
+			return true;
+	return false;
+}
+
+/* Earlier transactions may have a store on a mount on which this one has no layer. */
+static void hide_left_stores(struct plan *p, const char *path)
+{
+	const struct mountpoint *m = mountinfo_of(&p->mi, path);
+
+	for (size_t len = m ? strlen(m->target) : 0; m; len++) {
+		AUTO_FREE char *store = NULL;
+
+		if (path[len] && path[len] != '/' && len > 1)
+			continue;
+		store = xasprintf("%.*s%s.stet-%u", (int)len, path, len > 1 ? "/" : "",
+				  (unsigned)geteuid());
+		if (access(store, F_OK) == 0)
+			hide_everywhere(p, store);
+		if (!path[len])
+			return;
+	}
+}
+
 /* The last step whose target holds @path is the one it would be seen through. */
 static const struct step *seen_through(const struct view *v, const char *path)
 {
@@ -102,6 +142,8 @@ int plan_hidden(struct plan *p, struct err *e)
 		if (access(beside, F_OK) == 0)
 			hide_everywhere(p, beside);
 	}
+	for (size_t i = 0; i < p->nclosed; i++)
+		hide_left_stores(p, p->closed[i]);
 	v->nstores = v->nhidden;
 	for (char *const *h = p->rq->hide; h && *h; h++) {
 		if (path_within(p->rq->workspace, *h))

@@ -13,6 +13,12 @@ struct plan {
 	struct view *v;
 	const char *private_dirs[4]; /* NULL-ended */
 	const char *last_near;	     /* where the last layer's store was looked for */
+	/* Nothing of the host's is seen at or below these; known before any tree is planned. */
+	char **veiled;
+	size_t nveiled;
+	/* Trees that need no layer, since --read-only covers them. */
+	char **closed;
+	size_t nclosed;
 };
 
 /* Appends a step (strings copied). The pointer is good until the next one is added. */
@@ -25,6 +31,11 @@ int plan_layer(struct plan *p, enum layer_kind kind, const char *host, bool skel
 
 /* Is @path a private directory or inside one? */
 bool plan_is_private(const struct plan *p, const char *path);
+
+/* hide.c: fills in @veiled. */
+void plan_veil(struct plan *p);
+/* Is @path to be hidden, by itself or with a directory around it? */
+bool plan_is_veiled(const struct plan *p, const char *path);
 
 /* trees.c: overlays and binds for what is on the disk. */
 int plan_trees(struct plan *p, struct err *e);

@@ -61,6 +61,35 @@ static bool is_dead(const struct mountpoint *m)
 	       errno == ENOTCONN;
 }
 
+/* Is its layer there, from when the command ran? */
+static bool has_layer(const struct txn_record *r, const char *path)
+{
+	for (size_t i = 0; r && i < r->nlayers; i++)
+		if (r->layers[i].kind == LAYER_OVERLAY &&
+		    strcmp(r->layers[i].host, path) == 0)
+			return access(r->layers[i].dir, F_OK) == 0;
+	return false;
+}
+
+/*
+ * Is all of it --read-only? Then there is nothing to capture, and its filesystem may be full, or
+ * broken. Where the workspace lies in it, and where a layer is to be shown again, it has one.
+ */
+static bool needs_no_layer(struct plan *p, const char *path)
+{
+	char *const *s = p->rq->read_only;
+
+	if (path_within(p->rq->workspace, path) || has_layer(p->rq->resume, path))
+		return false;
+	while (s && *s && !path_within(path, *s))
+		s++;
+	if (!s || !*s)
+		return false;
+	p->closed = xrealloc(p->closed, (p->nclosed + 1) * sizeof(*p->closed));
+	p->closed[p->nclosed++] = xstrdup(path);
+	return true;
+}
+
 /* --- an ordinary user: `/` read-only, overlays over what he can write --- */
 
 struct candidates {
@@ -183,16 +212,6 @@ static bool was_exploded(const struct plan *p, const char *path)
 	return false;
 }
 
-/* Is its layer there, from when the command ran? */
-static bool has_layer(const struct txn_record *r, const char *path)
-{
-	for (size_t i = 0; i < r->nlayers; i++)
-		if (r->layers[i].kind == LAYER_OVERLAY &&
-		    strcmp(r->layers[i].host, path) == 0)
-			return access(r->layers[i].dir, F_OK) == 0;
-	return false;
-}
-
 /* Of somebody else, who lets nothing be made or removed there. */
 static bool is_closed(const char *path)
 {
@@ -250,12 +269,20 @@ static int plan_tree(struct plan *p, const char *path, struct err *e)
 {
 	const struct mountpoint *m = mountinfo_of(&p->mi, path);
 
+	/* What lies around it is shown without it: plan_hidden(). */
+	if (plan_is_veiled(p, path))
+		return 0;
 	if (is_window(m) || access(path, R_OK | X_OK) < 0 || is_dead(m)) {
 		plan_step(p, STEP_MASK, path, NULL, 0, "not readable, or the host's own");
 		return 0;
 	}
 	if (!can_overlay(m)) {
 		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY, "read-only mount");
+		return 0;
+	}
+	if (needs_no_layer(p, path)) {
+		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
+			  "--read-only");
 		return 0;
 	}
 	if (has_mounts_below(p, path) || was_exploded(p, path))
@@ -296,7 +323,8 @@ static int show_work(struct plan *p, const char *path, struct err *e)
 {
 	const struct mountpoint *m = mountinfo_of(&p->mi, path);
 
-	if (!plan_is_private(p, path) || plan_is_private(p, m->target) || !can_overlay(m))
+	if (!plan_is_private(p, path) || plan_is_private(p, m->target) ||
+	    !can_overlay(m) || plan_is_veiled(p, path))
 		return 0;
 	return plan_layer(p, LAYER_OVERLAY, path, false, layer_attrs(m), "workspace", e);
 }
@@ -312,8 +340,16 @@ static int plan_root(struct plan *p, struct err *e)
 			continue;
 		if (access(m->target, F_OK) < 0)
 			continue; /* another user's FUSE mount: not even root may look */
-		if (can_overlay(m) && (store_fs_upper(m->fstype) ||
-				       path_within(p->rq->workspace, m->target))) {
+		if (plan_is_veiled(p, m->target)) {
+			/* Nobody is to make something where a mount is. Deeper ones are
+			 * gone with what they lie in. */
+			plan_step(p, STEP_MASK, m->target, NULL, 0, "hidden");
+			continue;
+		}
+		if (can_overlay(m) &&
+		    (store_fs_upper(m->fstype) ||
+		     path_within(p->rq->workspace, m->target)) &&
+		    !needs_no_layer(p, m->target)) {
 			if (plan_layer(p, LAYER_OVERLAY, m->target, false, layer_attrs(m),
 				       "writable", e) < 0)
 				return -1;
@@ -334,7 +370,7 @@ static int plan_root(struct plan *p, struct err *e)
 /* A private directory covers what the host has there: where we work must show again. */
 static void show_through(struct plan *p, const char *path)
 {
-	if (!plan_is_private(p, path))
+	if (!plan_is_private(p, path) || plan_is_veiled(p, path))
 		return;
 	for (size_t i = 0; i < p->v->nsteps; i++)
 		if (path_within(path, p->v->steps[i].target) &&

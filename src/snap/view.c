@@ -293,6 +293,7 @@ static int make(struct plan *p, struct err *e)
 			p->private_dirs[n++] = scratch[i];
 	if (check_workspace(p, e) < 0)
 		return -1;
+	plan_veil(p);
 	if (plan_trees(p, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
@@ -308,6 +309,13 @@ static int make(struct plan *p, struct err *e)
 		return -1;
 	sort_steps(p->v);
 	return 0;
+}
+
+static void free_strings(char **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i]);
+	free(v);
 }
 
 int view_make(const struct view_request *rq, struct view *v, struct err *e)
@@ -327,17 +335,12 @@ int view_make(const struct view_request *rq, struct view *v, struct err *e)
 	else
 		r = make(&p, e);
 	mountinfo_free(&p.mi);
+	free_strings(p.veiled, p.nveiled);
+	free_strings(p.closed, p.nclosed);
 	log_debug("view of %zu steps", v->nsteps);
 	if (r < 0)
 		view_free(v);
 	return r;
-}
-
-static void free_strings(char **v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(v[i]);
-	free(v);
 }
 
 void view_free(struct view *v)

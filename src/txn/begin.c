@@ -92,6 +92,24 @@ static int make_layer(struct home *h, struct view *v, size_t i, const char *own,
 	return layer_adopt_foreign(l, v->workspace, memory, e);
 }
 
+/* A full filesystem that is not the one worked on can be done without. */
+static int full_elsewhere(const struct view *v, const char *host, struct err *e)
+{
+	const struct mountpoint *m;
+	struct mountinfo mi;
+
+	if ((e->sys != ENOSPC && e->sys != EDQUOT) || mountinfo_read(&mi) < 0)
+		return -1;
+	m = mountinfo_of(&mi, host);
+	if (m && !path_within(v->workspace, m->target))
+		err_hint(
+			e,
+			"free some space there, or leave it out: --read-only '%s', or --hide '%s'",
+			m->target, m->target);
+	mountinfo_free(&mi);
+	return -1;
+}
+
 /* One for all: what is mounted there is seen in the sandbox's own namespace only. */
 static int make_stage(struct home *h, struct view *v, struct err *e)
 {
@@ -127,7 +145,7 @@ static int make_data(struct home *h, struct view *v, const char *token, struct t
 	begin_exactly(t);
 	for (size_t i = 0; i < v->nlayers; i++)
 		if (make_layer(h, v, i, store, token, e) < 0)
-			return -1;
+			return full_elsewhere(v, v->layers[i].host, e);
 	return 0;
 }
 
