@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "sys/guise.h"
 #include "sys/movedir.h"
 #include "sys/peek.h"
 
@@ -151,44 +150,13 @@ static bool same_root(pid_t pid)
 	       a.st_ino == b.st_ino;
 }
 
-/* From here on this process may do on files what the caller may, and no more. */
-static int become(pid_t pid)
-{
-	AUTO_FREE char *path = xasprintf("/proc/%d/status", (int)pid);
-	AUTO_FCLOSE FILE *f = fopen(path, "re");
-	cap_value_t caps[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
-			       CAP_CHOWN, CAP_FSETID };
-	unsigned uid = UINT_MAX, gid = UINT_MAX;
-	char line[256];
-	cap_t c;
-	int r;
-
-	while (f && fgets(line, sizeof(line), f)) {
-		sscanf(line, "Uid: %*u %*u %*u %u", &uid);
-		sscanf(line, "Gid: %*u %*u %*u %u", &gid);
-	}
-	if (uid == UINT_MAX || gid == UINT_MAX)
-		return -ESRCH;
-	if (geteuid() == 0 && uid == 0)
-		return 0; /* root over root: the same rights on files */
-	setfsgid(gid);
-	setfsuid(uid);
-	c = cap_get_proc();
-	if (!c)
-		return -errno;
-	r = cap_set_flag(c, CAP_EFFECTIVE, ARRAY_SIZE(caps), caps, CAP_CLEAR);
-	if (r == 0)
-		r = cap_set_proc(c);
-	cap_free(c);
-	return r < 0 ? -errno : 0;
-}
-
 /* In a child: the rename, done for the caller. */
 static int rename_for(const struct notify *n, const struct rename_args *a, char *old)
 {
 	struct place from = { .dir = -1 }, to = { .dir = -1 };
 	AUTO_CLOSE int oldbase = -1, newbase = -1;
 	pid_t pid = (pid_t)n->u.req->pid;
+	struct guise caller;
 	char new[PATH_MAX];
 	ssize_t len = peek_string(pid, a->new, new, sizeof(new));
 	int r;
@@ -201,7 +169,7 @@ static int rename_for(const struct notify *n, const struct rename_args *a, char 
 	newbase = open_base(pid, a->newdir, new);
 	if (oldbase < 0 || newbase < 0)
 		return oldbase < 0 ? oldbase : newbase;
-	r = unotify_valid(&n->u, n->u.req->id) ? become(pid) : -ENOENT;
+	r = unotify_valid(&n->u, n->u.req->id) ? guise_take(&caller, pid) : -ENOENT;
 	if (r == 0)
 		r = find_place(oldbase, old, &from);
 	if (r == 0)
@@ -210,12 +178,28 @@ static int rename_for(const struct notify *n, const struct rename_args *a, char 
 		return r;
 	if (syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, a->flags) == 0)
 		return 0;
-	if (errno != EXDEV || (a->flags & ~(unsigned)RENAME_NOREPLACE))
+	if (errno != EXDEV)
 		return -errno;
+	if (a->flags == RENAME_EXCHANGE)
+		return movedir_exchange(from.dir, from.name, to.dir, to.name, &caller);
+	if (a->flags & ~(unsigned)RENAME_NOREPLACE)
+		return -EXDEV;
 	if (a->flags & RENAME_NOREPLACE &&
 	    faccessat(to.dir, to.name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
-	return movedir(from.dir, from.name, to.dir, to.name);
+	return movedir(from.dir, from.name, to.dir, to.name, &caller);
+}
+
+/* Is it one that the kernel may refuse? Else it is let through. */
+static bool concerns_directory(pid_t pid, const struct rename_args *a, const char *old)
+{
+	char new[PATH_MAX];
+
+	if (is_directory(pid, a->olddir, old))
+		return true;
+	return a->flags == RENAME_EXCHANGE &&
+	       peek_string(pid, a->new, new, sizeof(new)) >= 0 &&
+	       is_directory(pid, a->newdir, new);
 }
 
 static int serve_rename(struct notify *n)
@@ -228,7 +212,7 @@ static int serve_rename(struct notify *n)
 
 	decode(&req->data, &a);
 	if (peek_string((pid_t)req->pid, a.old, old, sizeof(old)) < 0 ||
-	    !is_directory((pid_t)req->pid, a.olddir, old))
+	    !concerns_directory((pid_t)req->pid, &a, old))
 		return unotify_answer(&n->u, req->id, 0, true);
 	child = fork();
 	if (child < 0)

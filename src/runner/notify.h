@@ -15,8 +15,8 @@
  *
  * A rename of anything but a directory is let through untouched: whatever the caller's
  * other threads make of its arguments meanwhile, the kernel does no more than a plain
- * rename. Directories are renamed by a child of PID 1, with the caller's rights and no
- * others, so that a long move holds up nobody else.
+ * rename. Directories are renamed by a child of PID 1, so that a long move holds up nobody
+ * else: only those that the caller could rename (sys/movedir.h).
  *
  * Execs are the gate's (gate/gate.h).
  */

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "sys/acl.h"
 
 /* Names of a directory, read whole: moving entries while reading would skip some. */
 struct names {
@@ -55,6 +57,17 @@ static int open_dir(int at, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A directory may have been given an ACL by the one that it was made in. */
+static int drop_acls(int fd)
+{
+	static const char *const acls[] = { ACL_ACCESS, ACL_DEFAULT };
+
+	for (size_t i = 0; i < ARRAY_SIZE(acls); i++)
+		if (fremovexattr(fd, acls[i]) < 0 && errno != ENODATA && errno != ENOTSUP)
+			return -errno;
+	return 0;
+}
+
 static int copy_xattrs(int from, int to)
 {
 	AUTO_FREE char *names = NULL, *value = NULL;
@@ -69,10 +82,17 @@ static int copy_xattrs(int from, int to)
 	value = xmalloc(XATTR_SIZE_MAX);
 	for (char *p = names; p < names + n; p += strlen(p) + 1) {
 		len = fgetxattr(from, p, value, XATTR_SIZE_MAX);
+		if (len >= 0 && (!strcmp(p, ACL_ACCESS) || !strcmp(p, ACL_DEFAULT)))
+			len = acl_without_strangers(value, (size_t)len);
 		if (len < 0 || fsetxattr(to, p, value, (size_t)len, 0) < 0)
 			return -errno;
 	}
 	return 0;
+}
+
+static void set_times(int fd, const struct stat *st)
+{
+	futimens(fd, (struct timespec[]){ st->st_atim, st->st_mtim });
 }
 
 /* @to becomes what @from was when @st was taken. */
@@ -95,7 +115,37 @@ static int dress(int from, int to, const struct stat *st)
 										 : 0;
 }
 
-static int move_children(int from, int to);
+/* What came from @from to @to goes back; nothing that has come to be there is replaced. */
+static void take_back(int from, int to, const struct stat *st)
+{
+	struct names ns = { 0 };
+
+	names_read(to, &ns);
+	for (size_t i = 0; i < ns.n; i++)
+		renameat2(to, ns.v[i], from, ns.v[i], RENAME_NOREPLACE);
+	names_free(&ns);
+	set_times(from, st);
+}
+
+static int move_entry(int from, int to, const char *name);
+
+/* Into the new directory @to, which becomes like @from; or else nothing is different. */
+static int pour(int from, int to, const struct stat *st)
+{
+	struct names ns = { 0 };
+	int r = drop_acls(to);
+
+	if (r == 0)
+		r = names_read(from, &ns);
+	for (size_t i = 0; i < ns.n && r == 0; i++)
+		r = move_entry(from, to, ns.v[i]);
+	names_free(&ns);
+	if (r == 0)
+		r = dress(from, to, st);
+	if (r < 0)
+		take_back(from, to, st);
+	return r;
+}
 
 /* One entry; a directory that will not go is made anew and emptied into the new one. */
 static int move_entry(int from, int to, const char *name)
@@ -114,48 +164,14 @@ static int move_entry(int from, int to, const char *name)
 	if (fstat(src, &st) < 0 || mkdirat(to, name, 0700) < 0)
 		return -errno;
 	dst = open_dir(to, name);
-	if (dst < 0)
-		return dst;
-	r = move_children(src, dst);
-	if (r == 0)
-		r = dress(src, dst, &st);
-	if (r == 0 && unlinkat(from, name, AT_REMOVEDIR) < 0)
+	r = dst < 0 ? dst : pour(src, dst, &st);
+	if (r == 0 && unlinkat(from, name, AT_REMOVEDIR) < 0) {
 		r = -errno;
-	return r;
-}
-
-static int move_children(int from, int to)
-{
-	struct names ns = { 0 };
-	int r = names_read(from, &ns);
-
-	for (size_t i = 0; i < ns.n && r == 0; i++)
-		r = move_entry(from, to, ns.v[i]);
-	names_free(&ns);
-	return r;
-}
-
-/* After a failure half way: what was moved goes back; directories of both sides merge. */
-static void move_back(int from, int to)
-{
-	struct names ns = { 0 };
-
-	names_read(from, &ns);
-	for (size_t i = 0; i < ns.n; i++) {
-		AUTO_CLOSE int src = -1, dst = -1;
-		struct stat st;
-
-		if (renameat(from, ns.v[i], to, ns.v[i]) == 0)
-			continue;
-		src = open_dir(from, ns.v[i]);
-		dst = open_dir(to, ns.v[i]);
-		if (src < 0 || dst < 0 || fstat(dst, &st) < 0)
-			continue;
-		move_back(src, dst);
-		futimens(dst, (struct timespec[]){ st.st_atim, st.st_mtim });
-		unlinkat(from, ns.v[i], AT_REMOVEDIR);
+		take_back(src, dst, &st);
 	}
-	names_free(&ns);
+	if (r < 0)
+		unlinkat(to, name, AT_REMOVEDIR);
+	return r;
 }
 
 static int check_target(int dd, const char *dn)
@@ -175,15 +191,64 @@ static int check_target(int dd, const char *dn)
 	return r;
 }
 
-int movedir(int sd, const char *sn, int dd, const char *dn)
+static bool may(int fd, int mode)
+{
+	return faccessat(fd, "", mode, AT_EACCESS | AT_EMPTY_PATH) == 0;
+}
+
+/*
+ * The kernel has asked the same, but of a name, which may be another directory's by now: what
+ * is emptied with our own rights must be what the caller could have renamed.
+ */
+static int may_leave(int sd, int src, int dd, const struct guise *g)
+{
+	struct stat s, d, st;
+
+	if (fstat(sd, &s) < 0 || fstat(dd, &d) < 0 || fstat(src, &st) < 0)
+		return -errno;
+	if (!may(sd, W_OK | X_OK) || !may(dd, W_OK | X_OK))
+		return -EACCES;
+	if ((s.st_dev != d.st_dev || s.st_ino != d.st_ino) && !may(src, W_OK))
+		return -EACCES;
+	if (!g->own && s.st_mode & S_ISVTX && g->uid != s.st_uid && g->uid != st.st_uid)
+		return -EPERM;
+	return 0;
+}
+
+/* What a plain rename cannot fail with is said as what makes programs copy instead. */
+static int plain_error(int r)
+{
+	switch (r) {
+	case 0:
+	case -EDQUOT:
+	case -EIO:
+	case -ENOMEM:
+	case -ENOSPC:
+	case -EROFS:
+		return r;
+	default:
+		return -EXDEV;
+	}
+}
+
+static int spare_name(char *name, size_t len)
+{
+	uint64_t salt;
+
+	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
+		return -EIO;
+	snprintf(name, len, ".stet-%016llx", (unsigned long long)salt);
+	return 0;
+}
+
+/* With our own rights but where it says otherwise. */
+static int move(int sd, const char *sn, int dd, const char *dn, const struct guise *g)
 {
 	AUTO_CLOSE int src = -1, tmp = -1;
 	char name[32];
 	struct stat st;
-	uint64_t salt;
-	int r;
+	int r = check_target(dd, dn);
 
-	r = check_target(dd, dn);
 	if (r < 0)
 		return r;
 	src = open_dir(sd, sn);
@@ -191,23 +256,66 @@ int movedir(int sd, const char *sn, int dd, const char *dn)
 		return src;
 	if (fstat(src, &st) < 0)
 		return -errno;
-	if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
-		return -EIO;
-	snprintf(name, sizeof(name), ".stet-%016llx", (unsigned long long)salt);
+	r = guise_on(g);
+	if (r == 0)
+		r = may_leave(sd, src, dd, g);
+	if (r == 0)
+		r = guise_off(g);
+	if (r == 0)
+		r = spare_name(name, sizeof(name));
+	if (r < 0)
+		return r;
 	if (mkdirat(dd, name, 0700) < 0)
 		return -errno;
 	tmp = open_dir(dd, name);
-	r = tmp < 0 ? tmp : move_children(src, tmp);
-	if (r == 0)
-		r = dress(src, tmp, &st);
-	if (r == 0 && renameat(dd, name, dd, dn) < 0)
-		r = -errno;
-	if (r < 0) {
-		if (tmp >= 0)
-			move_back(tmp, src);
-		futimens(src, (struct timespec[]){ st.st_atim, st.st_mtim });
-		unlinkat(dd, name, AT_REMOVEDIR);
-		return r;
+	r = plain_error(tmp < 0 ? tmp : pour(src, tmp, &st));
+	if (r == 0) {
+		r = guise_on(g);
+		if (r == 0 && renameat(dd, name, dd, dn) < 0)
+			r = errno == EPERM ? -EXDEV : -errno;
+		if (r == 0)
+			return unlinkat(sd, sn, AT_REMOVEDIR) < 0 ? -errno : 0;
+		if (guise_off(g) == 0)
+			take_back(src, tmp, &st);
 	}
-	return unlinkat(sd, sn, AT_REMOVEDIR) < 0 ? -errno : 0;
+	unlinkat(dd, name, AT_REMOVEDIR);
+	return r;
+}
+
+int movedir(int sd, const char *sn, int dd, const char *dn, const struct guise *g)
+{
+	int r = guise_off(g), back;
+
+	if (r == 0)
+		r = move(sd, sn, dd, dn, g);
+	back = guise_on(g);
+	return r < 0 ? r : back;
+}
+
+static int move_any(int sd, const char *sn, int dd, const char *dn, const struct guise *g)
+{
+	if (renameat2(sd, sn, dd, dn, RENAME_NOREPLACE) == 0)
+		return 0;
+	return errno == EXDEV ? movedir(sd, sn, dd, dn, g) : -errno;
+}
+
+int movedir_exchange(int sd, const char *sn, int dd, const char *dn,
+		     const struct guise *g)
+{
+	char name[32];
+	int r = spare_name(name, sizeof(name));
+
+	if (r == 0)
+		r = move_any(sd, sn, dd, name, g);
+	if (r < 0)
+		return r;
+	r = move_any(dd, dn, sd, sn, g);
+	if (r == 0) {
+		r = move_any(dd, name, dd, dn, g);
+		if (r < 0)
+			move_any(sd, sn, dd, dn, g);
+	}
+	if (r < 0)
+		move_any(dd, name, sd, sn, g);
+	return r;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SYS_GUISE_H
+#define STET_SYS_GUISE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Rights on files that this process takes on for a while: those of another process. Its own
+ * are, for root, root's; for an ordinary user in a user namespace of his, those of an owner
+ * who need not obey his own permission bits, over what belongs to ids that are mapped there.
+ */
+struct guise {
+	uid_t uid;
+	gid_t gid;
+	bool own; /* there is no difference: root for root */
+};
+
+/* Learns @pid's ids, and puts them on. Supplementary groups are set for good. -errno. */
+int guise_take(struct guise *g, pid_t pid);
+
+/* On: what the other may do, and no more. Off: our own rights. -errno. */
+int guise_on(const struct guise *g);
+int guise_off(const struct guise *g);
+
+#endif
