@@ -72,6 +72,7 @@ void apply_close(struct apply *a)
 	for (size_t i = 0; i < a->ndisks; i++)
 		close(a->disks[i].fd);
 	free(a->disks);
+	free(a->shared);
 	cleanup_close(&a->host);
 	cleanup_close(&a->up);
 	buf_free(&a->dir);
@@ -652,7 +653,10 @@ static int step(struct apply *a, const struct plan_rec *r, bool forward, struct 
 
 int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
-	return FAULT_SKIP("apply.forward") ? 0 : step(a, r, true, e);
+	if (!FAULT_SKIP("apply.forward") && step(a, r, true, e) < 0)
+		return -1;
+	apply_note_shared(a, r, true);
+	return 0;
 }
 
 /* A step in a directory that another step was to make, and did not: nothing to take back. */

@@ -111,6 +111,14 @@ void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg);
  * that may have moved it there. 0: not looked at. */
 void apply_tags_since(struct apply *a, int64_t ns);
 
+/*
+ * Before apply_check() and apply_backward(), of each step: if the object has several names,
+ * moving this one moves the ctime of them all, and that is no change of somebody else's.
+ * @forward: what the step takes away, which apply_forward() notes by itself; else what it has
+ * put there.
+ */
+void apply_note_shared(struct apply *a, const struct plan_rec *r, bool forward);
+
 /* After all steps: did somebody who had it open write to what was taken away? Only ever
  * ERR_CONFLICT. */
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e);

@@ -37,6 +37,10 @@ struct apply {
 	struct disk *disks;
 	size_t ndisks;
 	bool every_disk; /* there is one that cannot be named: all are synced */
+	/* Versions of objects with several names that steps have to do with. */
+	struct ident *shared;
+	size_t nshared;
+	bool shared_sorted;
 };
 
 struct disk {
@@ -120,6 +124,9 @@ int apply_put_aside(const struct place *p);
 /* A directory that was committed as a whole: is it still what we put there? */
 int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
 		const struct ident *now, struct err *e);
+
+/* Is it one that apply_note_shared() knows, as it was? Then its ctime may be our doing. */
+bool apply_is_shared(struct apply *a, const struct ident *id);
 
 /* Steps of these kinds, in either direction: META, MKDIR, DIR (dirs.c), LINK (links.c). */
 int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);

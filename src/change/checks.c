@@ -14,8 +14,10 @@
 /* Looking at what steps will meet, and at what they have left. */
 
 struct search {
-	const struct apply *a;
+	struct apply *a;
 	int64_t since;
+	/* Until then other names of what it finds may have been moved by ourselves. */
+	int64_t moved;
 	bool excuses; /* what we put back ourselves does not count */
 	struct buf path;
 };
@@ -49,6 +51,15 @@ static int has_newer_locked(struct search *s, int dir, const char *name)
 	return ns_try_override(look_inside, &l);
 }
 
+/*
+ * Only by its ctime, and we have moved another name of it: the rest of it is what we know,
+ * which is all that is asked of a file that is taken away by itself, too.
+ */
+static bool is_moved(const struct search *s, const struct ident *id)
+{
+	return id->nlink > 1 && id->ctime < s->moved && apply_is_shared(s->a, id);
+}
+
 /* Does anything below @dir bear a change made at or after @since? -errno. */
 static int has_newer(struct search *s, int dir, const char *name)
 {
@@ -68,7 +79,7 @@ static int has_newer(struct search *s, int dir, const char *name)
 	for (size_t i = 0; i < names.n && x == 0; i++) {
 		buf_addf(&s->path, "/%s", names.v[i]);
 		x = ident_at(fd, names.v[i], &id);
-		if (x == 0 && id.ctime >= s->since)
+		if (x == 0 && id.ctime >= s->since && !is_moved(s, &id))
 			x = !(s->excuses && s->a->excuse &&
 			      s->a->excuse(s->a->excuse_arg, buf_str(&s->path), &id));
 		if (x == 0 && S_ISDIR(id.mode))
@@ -83,7 +94,9 @@ static int has_newer(struct search *s, int dir, const char *name)
 int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
 		const struct ident *now, struct err *e)
 {
-	struct search s = { .a = a, .since = a->since, .excuses = true };
+	struct search s = {
+		.a = a, .since = a->since, .moved = a->tags, .excuses = true
+	};
 	int x = 1;
 
 	if (!S_ISDIR(now->mode) || apply_is_forced(a, r) || !a->since)
@@ -321,7 +334,7 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	bool in_old = is_in_old(r);
-	struct search s = { .a = a, .since = a->began };
+	struct search s = { .a = a, .since = a->began, .moved = INT64_MAX };
 	struct place p;
 	struct ident out;
 	const char *name;

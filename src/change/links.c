@@ -2,14 +2,49 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/apply_parts.h"
 #include "sys/fs.h"
+#include "sys/ns.h"
 
 /* Steps that give an object of the host's another name. */
+
+/* A name that is made (of another), or taken away: @of is NULL. */
+struct naming {
+	int dir;
+	const char *name;
+	int of_dir;
+	const char *of;
+};
+
+static int set_name(void *arg)
+{
+	const struct naming *n = arg;
+
+	if (n->of)
+		return linkat(n->of_dir, n->of, n->dir, n->name, 0) < 0 ? -errno : 0;
+	return unlinkat(n->dir, n->name, 0) < 0 ? -errno : 0;
+}
+
+/* In a directory that its owner may not write, too: see apply_rename(). */
+static int set_name_anyhow(struct naming *n)
+{
+	struct stat st;
+	int x = set_name(n);
+
+	if (x == -EACCES)
+		x = ns_try_override(set_name, n);
+	if (x != -EACCES && x != -EPERM && x != -ENOSPC)
+		return x;
+	if (fstat(n->dir, &st) < 0 || st.st_uid != geteuid() ||
+	    (st.st_mode & 0300) == 0300)
+		return x;
+	return fchmod(n->dir, st.st_mode | 0700) < 0 ? -errno : set_name(n);
+}
 
 /* Somebody's own object under the name, and the user wants it to make room. */
 static int keep_his(const struct place *p)
@@ -41,8 +76,8 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
 	if (x == 0)
 		x = FAULT_POINT("apply.link");
-	if (x == 0 && linkat(dir, base, to, p->name, 0) < 0)
-		x = -errno;
+	if (x == 0)
+		x = set_name_anyhow(&(struct naming){ to, p->name, dir, base });
 	if (x == -EXDEV && staged) /* the copy will have to do */
 		x = apply_rename(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
@@ -54,8 +89,11 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 	int from = r->flags & PLAN_STAGED ? p->up : p->host, x;
 
 	if (ident_is(now, target)) {
-		if (FAULT_AT("apply.unlink") || unlinkat(from, p->name, 0) < 0)
-			return apply_failed(a, r, errno, e);
+		x = FAULT_POINT("apply.unlink");
+		if (x == 0)
+			x = set_name_anyhow(&(struct naming){ from, p->name, -1, NULL });
+		if (x < 0)
+			return apply_failed(a, r, x, e);
 		now->mode = 0;
 	}
 	if (now->mode && !(r->flags & PLAN_STAGED) && apply_is_forced(a, r)) {

@@ -502,12 +502,21 @@ static int foresee(void *arg, const struct plan_rec *r, struct err *e)
 	return 0;
 }
 
+static int note_shared(void *arg, const struct plan_rec *r, struct err *e)
+{
+	(void)e;
+	apply_note_shared(arg, r, false);
+	return 0;
+}
+
 /* All conflicts at once, while nothing has been touched. */
 static int look_ahead(struct operation *o, bool redo, struct commit_result *res,
 		      struct err *e)
 {
 	struct foresight f = { o, res, redo };
 
+	if (!redo && plan_each(o->plan, false, note_shared, o->apply, e) < 0)
+		return -1;
 	if (plan_each(o->plan, false, foresee, &f, e) < 0)
 		return -1;
 	return res->conflicts.n ? err_set(e, ERR_CONFLICT, "the host has changed") : 0;

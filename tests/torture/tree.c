@@ -278,6 +278,12 @@ static void host_links(struct build *b)
 	file(b, "anchor", "linked\n", 0644, S_PLAIN);
 	file(b, "pair1", "linked\n", 0644, 0);
 	hard(b, "pair1", "pair2");
+	dir(b, "shared", 0755, 0);
+	file(b, "shared/in", "linked\n", 0644, 0);
+	hard(b, "shared/in", "shared-name");
+	dir(b, "shared-kept", 0755, 0);
+	file(b, "shared-kept/in", "linked\n", 0644, S_PLAIN);
+	hard(b, "shared-kept/in", "shared-anchor");
 }
 
 static void host_attrs(struct build *b)
@@ -399,6 +405,16 @@ static void up_links(struct build *b)
 	hard(b, "pair1", "pair2");
 	file(b, "pair-new1", "new pair\n", 0644, 0);
 	hard(b, "pair-new1", "pair-new2");
+	/* Directories that go, with a name elsewhere that goes, too, or gets another;
+	 * and one that comes, with a name elsewhere. */
+	whiteout(b, "shared");
+	whiteout(b, "shared-name");
+	whiteout(b, "shared-kept");
+	copy(b, "shared-anchor", "linked\n", 0644, S_PLAIN);
+	hard(b, "shared-anchor", "shared-more");
+	dir(b, "shared-new", 0755, 0);
+	file(b, "shared-new/in", "new\n", 0644, 0);
+	hard(b, "shared-new/in", "shared-new-name");
 }
 
 static void up_attrs(struct build *b)

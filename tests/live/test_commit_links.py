@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects with several names, some of them in directories that come or go as a whole: the host gets
+what a plain run makes of it, and undo and redo go back and forth between the two."""
+import subprocess
+import sys
+
+import pytest
+from commitlib import CONFLICT, commit, plain, redo, same_inodes, shell, undo
+from stetlib import differences
+
+# What the host has, and what the command does.
+SHARED = "mkdir a d; echo x > d/f; ln d/f a/g; echo y > d/other"
+GONE = {
+    "both": (SHARED, "rm -rf d a/g"),
+    "the other moves": (SHARED, "rm -rf d; mv a/g b"),
+    "the other is written": (SHARED, "rm -rf d; sed -i s/x/z/ a/g"),
+    "the other's mode": (SHARED, "rm -rf d; chmod 600 a/g"),
+    "the other gets a name": (SHARED, "rm -rf d; ln a/g q"),
+    "moved": (SHARED, "mv d e; rm a/g"),
+    "made anew": (SHARED, "rm -rf d a/g; mkdir d; echo n > d/f"),
+    "now a file": (SHARED, "rm -rf d a/g; echo n > d"),
+    "locked": (SHARED + "; chmod 500 d", "chmod 700 d; rm -rf d a/g"),
+    "deep, three names": (SHARED + "; mkdir -p d/1/2; ln d/f d/1/2/f", "rm -rf d a/g"),
+    "several": (SHARED + "; ln d/f a/h; ln d/f a/i", "rm -rf d a/g a/i; mv a/h b"),
+}
+NEW = {
+    "name outside": (":", "mkdir n; echo 1 > n/f; ln n/f z"),
+    "names outside": ("mkdir d", "mkdir -p n/m; echo 1 > n/m/f; ln n/m/f z; ln z d/z"),
+    "of a new symlink": (":", "mkdir n; ln -s 1 n/f; ln n/f z"),
+    "of the host's file": ("echo x > h", "mkdir n; ln h n/c"),
+    "of the host's, other mode": ("echo x > h", "chmod 600 h; mkdir n; ln h n/c; ln h k"),
+    "instead of a file": ("echo x > n", "rm n; mkdir n; echo 1 > n/f; ln n/f z"),
+}
+LOCKED = "mkdir e s; echo x > s/f"
+SHUT = {
+    "by the command": (LOCKED, "ln s/f e/d; chmod 555 e"),
+    "by the host": (LOCKED + "; chmod 555 e", "chmod 755 e; ln s/f e/d; chmod 555 e"),
+    "by the host, opened": (LOCKED + "; chmod 555 e", "chmod 755 e; ln s/f e/d"),
+    "both": (LOCKED, "ln s/f e/d; chmod 555 e s"),
+    "in a new one": ("mkdir s; echo x > s/f", "mkdir -p n/e; ln s/f n/e/d; chmod 555 n/e"),
+}
+CASES = {**{f"gone, {k}": v for k, v in GONE.items()}, **{f"new, {k}": v for k, v in NEW.items()},
+         **{f"shut, {k}": v for k, v in SHUT.items()}}
+
+
+def timeless(tree):
+    """What no two runs share is left out: the times of what they make."""
+    return {k: {n: v for n, v in d.items() if n != "mtime"} for k, d in tree.items()}
+
+
+def ran(home, *scripts):
+    """What the same commands make without a sandbox."""
+    top = home / "plain"
+    top.mkdir()
+    for s in scripts:
+        shell(s, top)
+    return timeless(plain(top))
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_back_and_forth(stet, work, kind):
+    before, inside = CASES[kind]
+    shell(before, work)
+    old, names = same_inodes(work), plain(work)
+    stet.sh(inside, cwd=work).ok()
+    commit(stet, work).ok()
+    done, linked = same_inodes(work), plain(work)
+    assert differences(ran(work.parent, before, inside), timeless(linked)) == []
+    for _ in range(2):
+        undo(stet, work).ok()
+        assert differences(old, same_inodes(work)) == []
+        assert differences(names, plain(work)) == []
+        redo(stet, work).ok()
+        assert differences(done, same_inodes(work)) == []
+        assert differences(linked, plain(work)) == []
+        assert "all well" in stet("check").ok().out
+
+
+@pytest.mark.parametrize("mode", ["111", "000"])
+def test_an_unreadable_directory(stet, work, mode):
+    """Nobody can compare what it holds while it is there, only that all of it goes back."""
+    shell(LOCKED, work)
+    old = same_inodes(work)
+    stet.sh(f"ln s/f e/d; chmod {mode} e", cwd=work).ok()
+    commit(stet, work).ok()
+    for _ in range(2):
+        undo(stet, work).ok()
+        assert differences(old, same_inodes(work)) == []
+        redo(stet, work).ok()
+        assert oct((work / "e").stat().st_mode & 0o777)[2:].zfill(3) == mode
+        assert (work / "s/f").stat().st_nlink >= 2
+
+
+# Waits until a step is taken, does something to the file that the directory held, and tells
+# whether the commit had steps to take even then.
+WRITER = r"""
+import os, sys
+when, how, work = sys.argv[1:]
+os.chdir(work)
+d, g = os.open("d", os.O_RDONLY), os.open("a/g", os.O_PATH)
+def write(fd):
+    os.write(fd, b"his\n")
+    os.close(fd)
+print("READY", flush=True)
+while os.path.exists(when) == (when == "d"):
+    pass
+if how == "in the directory":
+    write(os.open("f", os.O_WRONLY, dir_fd=d))
+elif how == "by the other name":
+    write(os.open(f"/proc/self/fd/{g}", os.O_WRONLY))
+else:
+    os.chmod(f"/proc/self/fd/{g}", 0o604)
+print(not os.path.exists("y399"))
+"""
+ENOUGH = 3  # of those that came in time
+STEPS = {"d": "rm a/g", "q": "ln a/g q", "b": "mv a/g b"}
+
+
+@pytest.mark.parametrize("how", ["in the directory", "by the other name", "mode"])
+@pytest.mark.parametrize("when", STEPS)
+def test_written_meanwhile(stet, work, when, how):
+    """That we move the other name hides nothing that somebody does to the file."""
+    shell(f"{SHARED}; echo abc > d/f", work)
+    in_time = 0
+    for _ in range(10 * ENOUGH):
+        stet.sh(f"rm -rf d; {STEPS[when]}; mkdir y{{100..399}}", cwd=work).ok()
+        with subprocess.Popen([sys.executable, "-c", WRITER, when, how, work], stdout=subprocess.PIPE,
+                              text=True) as writer:
+            assert writer.stdout.readline() == "READY\n"
+            r = commit(stet, work)
+            if r.rc == CONFLICT and (work / "d").exists():
+                writer.terminate()  # it may have missed the moment
+            was_in_time = writer.stdout.read() == "True\n"
+        if was_in_time:
+            in_time += 1
+            assert r.rc == CONFLICT, repr(r)
+            assert (work / "a/g").samefile(work / "d/f")
+            assert (work / "d/f").read_text() == ("abc\n" if how == "mode" else "his\n")
+            assert not (work / "y100").exists()
+        assert r.rc in (0, CONFLICT), repr(r)
+        if r.rc == 0:
+            undo(stet, work).ok()
+        stet("rollback", cwd=work).ok()
+        shell("echo abc > d/f; chmod 644 d/f", work)
+        if in_time == ENOUGH:
+            return
+    pytest.fail("the writer never came in time")
+
+
+@pytest.mark.parametrize("change", ["echo 2 > n/f", "echo 2 > z", "chmod 600 z", "echo 2 > n/new",
+                                    "touch -r z ../t; echo 2 > n/f; touch -r ../t n/f"])
+def test_changed_after_a_redo(stet, work, change):
+    """What is excused is our own doing, and nothing later."""
+    stet.sh(NEW["name outside"][1], cwd=work).ok()
+    commit(stet, work).ok()
+    undo(stet, work).ok()
+    redo(stet, work).ok()
+    shell(change, work)
+    changed = plain(work)
+    assert undo(stet, work).rc == CONFLICT
+    assert differences(changed, plain(work)) == []
