@@ -167,6 +167,9 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (res->run.reason == RUN_POLICY)
 		buf_addf(&b, "stet: ended by %s%s%s\n", res->run.gate.rule,
 			 *res->run.gate.why ? ": " : "", res->run.gate.why);
+	if (*res->no_point)
+		buf_addf(&b, "stet: no checkpoint before what was risky: %s\n",
+			 res->no_point);
 	if (!rq->quiet) {
 		summary(&b, c, res);
 		note_project(&b, res->project, "was");

@@ -2,6 +2,8 @@
 #include "ops/judge.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -142,7 +144,24 @@ static int label(struct judge *j, struct checks *c, const struct exec_facts *f,
 	return checks_label(c, &name, e);
 }
 
-/* In our own process; the one that is to run is stopped. What a rule wants is always made. */
+/*
+ * The rule allows the command, which may be the one that makes room; what it does is captured
+ * all the same. Only the state before it cannot be had again, and that is said.
+ */
+static void no_room(struct judge *j, const struct err *e)
+{
+	const struct audit_op o = { .event = "no-checkpoint",
+				    .txn = j->rec->id,
+				    .reason = e->msg };
+
+	if (*j->no_point)
+		return;
+	snprintf(j->no_point, sizeof(j->no_point), "%s", e->msg);
+	audit_op(home_books(&j->ctx->home), &o);
+}
+
+/* In our own process; the one that is to run is stopped. What a rule wants is made, if there is
+ * room for it. */
 static int before_call(void *arg, const struct exec_facts *f, const struct verdict *v)
 {
 	struct judge *j = arg;
@@ -173,6 +192,10 @@ static int before_call(void *arg, const struct exec_facts *f, const struct verdi
 	j->credit -= now_ms() - j->at;
 	if (r < 0)
 		log_debug("no checkpoint: %s", e.msg);
+	if (r < 0 && v->rule && (e.sys == ENOSPC || e.sys == EDQUOT)) {
+		no_room(j, &e);
+		return 0;
+	}
 	return v->rule ? r : 0;
 }
 

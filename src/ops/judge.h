@@ -28,6 +28,7 @@ struct judge {
 	int64_t label_of;   /* the checkpoint that we gave its name last, */
 	int label_rank;	    /* how much that says, */
 	bool label_text;    /* and is it shell text? */
+	char no_point[768]; /* why one that a rule wanted was not made, the first time */
 	int64_t credit, at; /* ms that checkpoints of calls may take; as of then */
 };
 

@@ -300,6 +300,7 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 								       : rq->on_failure;
 	r = run_conclude(ctx, sb->h, &sb->t, &d, res, e);
 	res->project = sb->policy.project;
+	snprintf(res->no_point, sizeof(res->no_point), "%s", sb->judge.no_point);
 	return r;
 }
 

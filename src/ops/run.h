@@ -71,6 +71,7 @@ struct run_res {
 	size_t npaths;
 	struct commit_result commit;
 	enum project_policy project; /* whether there is one that is not in force */
+	char no_point[768];	     /* why a rule's checkpoint is missing; or empty */
 	struct err refusal; /* of the commit that the options asked for; kind 0: none */
 };
 

@@ -90,3 +90,15 @@ def test_a_state_directory_that_is_a_mount(home, work, filesystem):
     assert r.out == ""
     stet("commit", cwd=work).ok()
     assert (work / "x").read_text() == "x\n"
+
+
+def test_room_can_be_made_inside(stet, filesystem):
+    """A checkpoint that does not fit does not stop the command that makes room."""
+    work = f"{filesystem('small')}/work"
+    os.mkdir(work)
+    r = stet("run", "--", "sh", "-c",
+             "dd if=/dev/zero of=fill bs=64k status=none; rm fill; echo $?", cwd=work).ok()
+    assert r.out == "0\n"
+    assert r.err.count("no checkpoint before what was risky") == 1
+    assert "No space left on device" in r.err.split("no checkpoint")[1]
+    assert "no-checkpoint" in stet("audit", "--json", cwd=work).ok().out
