@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "txn/draft.h"
-#include "txn/twins.h"
+#include "txn/draft_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,178 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "change/merge.h"
-#include "change/risk.h"
 #include "sys/fs.h"
 #include "sys/mountinfo.h"
-#include "txn/known.h"
-
-/* A new name for an inode of the upper that has several: decided when all are known. */
-struct draft {
-	const struct txn *t;
-	const struct commit_wish *w;
-	struct apply *a;
-	const struct change_layer *layers;
-	struct plan_writer *plan;
-	struct known *known;
-	struct commit_result *res;
-	struct twins
-		anchors;    /* names whose host inode stays: others can be linked to it */
-	struct twins added; /* new names of inodes with several */
-	struct twins given; /* inodes with several names, by the group they get */
-	struct plan_rec *wholes; /* new directories */
-	size_t nwholes;
-	struct twins inner; /* the same in new directories, which are moved whole */
-	/* Directories, in the order met; their attributes come last, deepest first. */
-	struct draft_dir {
-		struct plan_rec rec;
-		bool due; /* something in it changes, or it itself does */
-	} * dirs;
-	size_t ndirs;
-	/* Those that hold what is looked at now, outermost first: places in @dirs. */
-	size_t *above;
-	size_t nabove, above_cap;
-	bool walked;	   /* all differences are known */
-	struct buf made;   /* the last directory that a chosen path needed */
-	struct buf merged; /* the text that both sides of the change at hand agree to */
-	struct buf xb, xa;
-	/* Nothing is wanted but the conflicts among those paths that the host is to win. */
-	bool looking;
-	/* These, and all below them, keep what the host has. */
-	char **kept; /* NULL-ended */
-	size_t nkept;
-};
-
-/* --- conflicts and risks --- */
-
-static bool is_ours(const struct draft *d, const char *path)
-{
-	return chosen_side(d->w->ours, d->w->theirs, path) == CHOSEN_OURS;
-}
-
-/* Nobody can want both. */
-static int check_sides(const struct draft *d, const char *path, struct err *e)
-{
-	if (!d->w->ours || !d->w->theirs ||
-	    chosen_side(d->w->ours, d->w->theirs, path) != CHOSEN_BOTH)
-		return 0;
-	return chosen_twice(path, e);
-}
-
-static bool is_kept(const struct draft *d, const char *path)
-{
-	for (char **k = d->kept; k && *k; k++)
-		if (path_within(path, *k))
-			return true;
-	return false;
-}
-
-static void conflict(struct draft *d, const struct change *c, const char *what)
-{
-	if (d->looking) {
-		if (chosen_side(d->w->ours, d->w->theirs, c->path) != CHOSEN_THEIRS)
-			return;
-		d->kept = xrealloc(d->kept, (d->nkept + 2) * sizeof(*d->kept));
-		d->kept[d->nkept++] = xstrdup(c->path);
-		d->kept[d->nkept] = NULL;
-		return;
-	}
-	path_notes_add(&d->res->conflicts, c->path, what);
-}
-
-static const char *our_side(const struct change *c)
-{
-	return c->kind == CHANGE_DELETE ? "deleted"
-	       : c->kind == CHANGE_ADD	? "made"
-					: "changed";
-}
-
-static bool host_changed(struct draft *d, const struct change *c,
-			 const struct ident *host)
-{
-	return known_changed(d->known, d->a, (uint32_t)c->layer, c->rel, host);
-}
-
-/* Was it touched on the host alone? What the command has then is the time it found. */
-static bool only_theirs(struct draft *d, const struct change *c, const struct plan_rec *r)
-{
-	struct ident base;
-
-	return r->before.ctime >= d->t->rec.begin_ns &&
-	       known_ident(d->known, r->layer, c->rel, &base) &&
-	       r->after.mtime == base.mtime;
-}
-
-/* Both sides changed a text: can both changes stand? Then d->merged holds both. It has our
- * attributes: what the host has given it meanwhile must not be lost. */
-static bool merge_step(struct draft *d, const struct change *c, const struct ident *host)
-{
-	AUTO_BUF struct buf base = BUF_INIT, ours = BUF_INIT, theirs = BUF_INIT;
-	uint32_t layer = (uint32_t)c->layer;
-	struct err e;
-
-	buf_reset(&d->merged);
-	return c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT &&
-	       S_ISREG(c->after.st_mode) &&
-	       known_attributes(d->known, layer, c->rel, host, &c->after) &&
-	       known_content(d->known, layer, c->rel, &base) &&
-	       apply_text(d->a, layer, c->rel, false, &ours) &&
-	       apply_text(d->a, layer, c->rel, true, &theirs) &&
-	       merge_text(&base, &ours, &theirs, &d->merged, &e) == 1;
-}
-
-static void check_conflict(struct draft *d, const struct change *c,
-			   const struct ident *host)
-{
-	char what[96];
-
-	if (is_ours(d, c->path))
-		return;
-	if (host->mode && host_changed(d, c, host)) {
-		/* What the host is to win is not merged: it has to be found first. */
-		if (d->w->merge && !d->looking && merge_step(d, c, host)) {
-			d->res->merged++;
-			return;
-		}
-		snprintf(what, sizeof(what), "%s in t%lld, changed on the host",
-			 our_side(c), (long long)d->t->rec.id);
-		conflict(d, c, what);
-	}
-	/* It was there when the command ended; or it is a directory that the command merged
-	 * with the host's, which has none any more. */
-	if (c->kind == CHANGE_ADD && ((!host->mode && host_changed(d, c, host)) ||
-				      (S_ISDIR(c->after.st_mode) && !c->was_hidden &&
-				       apply_is_copy(d->a, (uint32_t)c->layer, c->rel))))
-		conflict(d, c, "changed by the command, deleted on the host");
-}
-
-static void check_risk(struct draft *d, const struct change *c)
-{
-	AUTO_BUF struct buf target = BUF_INIT;
-	const char *why, *rule = NULL;
-	bool deny = false;
-
-	if (S_ISLNK(c->after.st_mode)) {
-		AUTO_FREE char *up = xasprintf("%s/%s", d->layers[c->layer].upper,
-					       c->rel);
-		char link[4096];
-		ssize_t n = readlink(up, link, sizeof(link) - 1);
-
-		if (n > 0)
-			buf_add(&target, link, (size_t)n);
-	}
-	why = risk_of(c, target.len ? buf_str(&target) : NULL, d->t->rec.workspace);
-	if (d->w->judge)
-		rule = d->w->judge(d->w->judge_arg, c,
-				   target.len ? buf_str(&target) : NULL, &deny);
-	if (rule && deny)
-		path_notes_add(&d->res->denied, c->path, rule);
-	else if (why || rule)
-		path_notes_add(&d->res->risks, c->path, why ? why : rule);
-}
 
 static void count(struct draft *d, const struct change *c, bool replaces)
 {
@@ -366,11 +197,11 @@ static void judge_dir(struct draft *d, const struct change *c, struct plan_rec *
 	struct ident base;
 
 	if (!(c->what & (CHANGE_MODE | CHANGE_OWNER | CHANGE_XATTR)) ||
-	    is_ours(d, c->path) || r->before.ctime < d->t->rec.begin_ns ||
+	    draft_is_ours(d, c->path) || r->before.ctime < d->t->rec.begin_ns ||
 	    known_touched(d->known, r->layer, c->rel, &r->before))
 		return;
 	if (!known_ident(d->known, r->layer, c->rel, &base)) {
-		conflict(d, c, "changed here, changed on the host");
+		draft_conflict(d, c, "changed here, changed on the host");
 		return;
 	}
 	if (mode && r->after.mode == base.mode)
@@ -384,7 +215,7 @@ static void judge_dir(struct draft *d, const struct change *c, struct plan_rec *
 		both = both || r->before.uid != base.uid || r->before.gid != base.gid;
 	}
 	if (both)
-		conflict(d, c, "changed here, changed on the host");
+		draft_conflict(d, c, "changed here, changed on the host");
 }
 
 /* The copy inside was the user's own; the host's object is not, whoever may write to it. */
@@ -394,7 +225,7 @@ static void judge_owner(struct draft *d, const struct change *c, const struct pl
 
 	if (l->lax_owner && r->before.uid != l->uid &&
 	    (r->after.mode != r->before.mode || c->what & CHANGE_XATTR))
-		conflict(d, c, "changed here, belongs to another user on the host");
+		draft_conflict(d, c, "changed here, belongs to another user on the host");
 }
 
 static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
@@ -413,7 +244,7 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	}
 	if (!(c->what & CHANGE_CONTENT)) {
 		r->kind = PLAN_META;
-		if (only_theirs(d, c, r))
+		if (draft_only_theirs(d, c, r))
 			r->after.mtime = r->before.mtime;
 		if (r->after.nlink > 1)
 			twins_add(&d->anchors, r->layer, &r->after, c->rel);
@@ -448,9 +279,9 @@ static int no_directory(struct draft *d, const struct change *c, const struct pl
 	struct change dir = { .kind = CHANGE_TYPE, .path = path };
 	AUTO_BUF struct buf q = BUF_INIT;
 
-	if (!is_ours(d, path) &&
+	if (!draft_is_ours(d, path) &&
 	    known_changed(d->known, d->a, r->layer, r->rel, &r->before)) {
-		conflict(d, &dir, "holds what was chosen, changed on the host");
+		draft_conflict(d, &dir, "holds what was chosen, changed on the host");
 		return 0;
 	}
 	if (d->looking)
@@ -568,13 +399,14 @@ static int check_hidden(struct draft *d, const struct change *c, struct plan_rec
 	if (c->kind == CHANGE_ADD && c->implied && !part_of_whole(d, c) &&
 	    apply_look(d->a, r->layer, c->rel, &r->before, &up, e) < 0)
 		return -1;
-	if (!r->before.mode || is_ours(d, c->path))
+	if (!r->before.mode || draft_is_ours(d, c->path))
 		return 0;
 	d->res->hidden++;
-	conflict(d, c,
-		 c->kind == CHANGE_DELETE
-			 ? "hidden from the command; would go with a directory around it"
-			 : "hidden from the command; the host has one");
+	draft_conflict(
+		d, c,
+		c->kind == CHANGE_DELETE
+			? "hidden from the command; would go with a directory around it"
+			: "hidden from the command; the host has one");
 	return 0;
 }
 
@@ -590,9 +422,9 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 			return later_times(d, r.layer, c->rel, false, e);
 		return 0;
 	}
-	if (check_sides(d, c->path, e) < 0)
+	if (draft_check_sides(d, c->path, e) < 0)
 		return -1;
-	if (!d->looking && is_kept(d, c->path))
+	if (!d->looking && draft_is_kept(d, c->path))
 		return 0;
 	ident_from(&c->before, &r.before);
 	ident_from(&c->after, &r.after);
@@ -607,21 +439,22 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	if (c->was_hidden && check_hidden(d, c, &r, e) < 0)
 		return -1;
 	/* Both sides have made the same of it: only the times differ, and the host's stay. */
-	if (c->kind == CHANGE_MODIFY && c->what == CHANGE_TIMES && !is_ours(d, c->path) &&
-	    (host_changed(d, c, &r.before) || only_theirs(d, c, &r)))
+	if (c->kind == CHANGE_MODIFY && c->what == CHANGE_TIMES &&
+	    !draft_is_ours(d, c->path) &&
+	    (draft_host_changed(d, c, &r.before) || draft_only_theirs(d, c, &r)))
 		return 0;
 	if (!(c->was_hidden && r.before.mode) &&
 	    !(S_ISDIR(r.after.mode) && S_ISDIR(r.before.mode))) {
 		uint64_t merged = d->res->merged;
 
-		check_conflict(d, c, &r.before);
+		draft_check_conflict(d, c, &r.before);
 		/* In a dry run the text is not written anywhere. */
 		if (merged != d->res->merged && !d->w->dry_run)
 			r.flags |= PLAN_MERGED;
 	}
-	check_risk(d, c);
+	draft_check_risk(d, c);
 	count(d, c, r.before.mode != 0);
-	if (is_ours(d, c->path))
+	if (draft_is_ours(d, c->path))
 		r.flags |= PLAN_FORCE;
 	if (S_ISDIR(r.after.mode) || (c->kind == CHANGE_DELETE && S_ISDIR(r.before.mode)))
 		r.flags |= PLAN_IS_DIR;
@@ -635,7 +468,7 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	if (S_ISDIR(r.before.mode) && c->kind != CHANGE_MODIFY && is_split(d, c->path)) {
 		/* What stays keeps the directory around it. */
 		if (c->kind == CHANGE_TYPE)
-			conflict(d, c, "holds what the host is to keep");
+			draft_conflict(d, c, "holds what the host is to keep");
 		return 0;
 	}
 	if (c->kind == CHANGE_DELETE) {

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_DRAFT_PARTS_H
+#define STET_TXN_DRAFT_PARTS_H
+
+#include "base/buf.h"
+#include "change/apply.h"
+#include "change/change.h"
+#include "txn/commit.h"
+#include "txn/draft.h"
+#include "txn/known.h"
+#include "txn/twins.h"
+
+/* A commit's change list while it is made. For draft.c and draft_judge.c alone. */
+struct draft {
+	const struct txn *t;
+	const struct commit_wish *w;
+	struct apply *a;
+	const struct change_layer *layers;
+	struct plan_writer *plan;
+	struct known *known;
+	struct commit_result *res;
+	struct twins
+		anchors;    /* names whose host inode stays: others can be linked to it */
+	struct twins added; /* new names of inodes with several */
+	struct twins given; /* inodes with several names, by the group they get */
+	struct plan_rec *wholes; /* new directories */
+	size_t nwholes;
+	struct twins inner; /* the same in new directories, which are moved whole */
+	/* Directories, in the order met; their attributes come last, deepest first. */
+	struct draft_dir {
+		struct plan_rec rec;
+		bool due; /* something in it changes, or it itself does */
+	} * dirs;
+	size_t ndirs;
+	/* Those that hold what is looked at now, outermost first: places in @dirs. */
+	size_t *above;
+	size_t nabove, above_cap;
+	bool walked;	   /* all differences are known */
+	struct buf made;   /* the last directory that a chosen path needed */
+	struct buf merged; /* the text that both sides of the change at hand agree to */
+	struct buf xb, xa;
+	/* Nothing is wanted but the conflicts among those paths that the host is to win. */
+	bool looking;
+	/* These, and all below them, keep what the host has. */
+	char **kept; /* NULL-ended */
+	size_t nkept;
+};
+
+/* Has the user said that the transaction wins there? That the host does, which matters? */
+bool draft_is_ours(const struct draft *d, const char *path);
+bool draft_is_kept(const struct draft *d, const char *path);
+/* Nobody can want both. */
+int draft_check_sides(const struct draft *d, const char *path, struct err *e);
+
+/* Was it touched on the host alone? What the command has then is the time it found. */
+bool draft_only_theirs(struct draft *d, const struct change *c, const struct plan_rec *r);
+
+/* Has somebody else changed it since the transaction saw it? */
+bool draft_host_changed(struct draft *d, const struct change *c,
+			const struct ident *host);
+
+void draft_conflict(struct draft *d, const struct change *c, const char *what);
+/* Against what the host has there now. If both sides can stand, d->merged holds both. */
+void draft_check_conflict(struct draft *d, const struct change *c,
+			  const struct ident *host);
+void draft_check_risk(struct draft *d, const struct change *c);
+
+#endif
