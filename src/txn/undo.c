@@ -273,6 +273,13 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 	return keep(s, &copy, taken, e);
 }
 
+static int note_shared(void *arg, const struct plan_rec *r, struct err *e)
+{
+	(void)e;
+	apply_note_shared(arg, r, false);
+	return 0;
+}
+
 /* A change list of its own with the chosen steps of another. */
 static int choose(struct operation *o, const struct commit_wish *w, const struct deed *d,
 		  const char *from, const char *name, struct err *e)
@@ -285,6 +292,8 @@ static int choose(struct operation *o, const struct commit_wish *w, const struct
 	if (plan_open(o->dir, from, &p, e) < 0)
 		return -1;
 	r = plan_create(o->dir, name, &s.out, e);
+	if (r == 0 && !d->redo)
+		r = plan_each(p, false, note_shared, o->apply, e);
 	if (r == 0)
 		r = plan_each(p, false, keep_chosen, &s, e);
 	if (r == 0)
@@ -499,13 +508,6 @@ static int foresee(void *arg, const struct plan_rec *r, struct err *e)
 	operate_note(f->o, r);
 	operate_tell(f->o, f->res);
 	f->o->where[0] = '\0';
-	return 0;
-}
-
-static int note_shared(void *arg, const struct plan_rec *r, struct err *e)
-{
-	(void)e;
-	apply_note_shared(arg, r, false);
 	return 0;
 }
 
