@@ -511,9 +511,11 @@ def main(argv):
         return 2
     suites = argv or [s for s in SUITES if s not in LONGER]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    # A shell starts its background jobs with these ignored, and so would be all that we start.
+    # A shell starts its background jobs with these ignored, nohup with the last, and so would be
+    # all that we start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     report = Report()
     with identities() as people:
         # Not in /tmp or /var/tmp, which sandboxes have for themselves.
