@@ -4,6 +4,7 @@ import contextlib
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import tempfile
 
@@ -112,6 +113,22 @@ def user():
         subprocess.run(["userdel", "-r", USER], check=False, stderr=subprocess.DEVNULL)
 
 
+@contextlib.contextmanager
+def anyfuse(place):
+    """/dev/fuse for everybody, as most machines have it: fuse-overlayfs needs it."""
+    node = f"{place.base}/fuse"
+    if not os.path.exists("/dev/fuse") or os.stat("/dev/fuse").st_mode & 0o006 == 0o006:
+        yield
+        return
+    os.mknod(node, 0o600 | stat.S_IFCHR, os.stat("/dev/fuse").st_rdev)
+    os.chmod(node, 0o666)
+    subprocess.run(["mount", "--bind", node, "/dev/fuse"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", "/dev/fuse"], check=False)
+
+
 def mounts_of_firejail():
     with open("/proc/self/mounts", encoding="utf-8") as f:
         return [line.split()[1] for line in f if line.split()[1].startswith("/run/firejail")]
@@ -156,5 +173,6 @@ def place(stet, fs):
         if who:
             stack.enter_context(no_leftovers())
             p.own(who.pw_uid, who.pw_gid)
+            stack.enter_context(anyfuse(p))
             p.btrfs = stack.enter_context(btrfs(p, who))
         yield p, who

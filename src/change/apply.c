@@ -130,9 +130,9 @@ void apply_decided(struct apply *a, bool own, bool takes_back)
 	a->takes_back = takes_back;
 }
 
-void apply_tags_since(struct apply *a, int64_t ns)
+void apply_moved_until(struct apply *a, int64_t ns)
 {
-	a->tags = ns;
+	a->moved = ns;
 }
 
 void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
@@ -209,7 +209,7 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 			     .name = r->rel + len + (len > 0) };
 	p->sname = p->name;
 	snprintf(p->slot, sizeof(p->slot), "%llu", (unsigned long long)r->serial);
-	if (r->flags & (PLAN_CROSS | PLAN_MERGED)) {
+	if (r->flags & PLAN_CROSS || plan_is_apart(r)) {
 		snprintf(p->copy, sizeof(p->copy), "s%llu",
 			 (unsigned long long)r->serial);
 		p->sname = p->copy;
@@ -312,8 +312,8 @@ static int swap_back(struct apply *a, const struct plan_rec *r, const struct pla
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-static int exchange(struct apply *a, const struct plan_rec *r, const struct place *p,
-		    const struct ident *expected, const struct ident *ours, struct err *e)
+int apply_exchange(struct apply *a, const struct plan_rec *r, const struct place *p,
+		   const struct ident *expected, const struct ident *ours, struct err *e)
 {
 	AUTO_CLOSE int lease = -ENOLCK;
 	struct ident out;
@@ -375,7 +375,7 @@ static int park(struct apply *a, const struct plan_rec *r, const struct place *p
 
 	if (!(r->flags & PLAN_PARK))
 		return 0;
-	if (r->flags & PLAN_MERGED) {
+	if (plan_is_apart(r)) {
 		x = park_own(p, true);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
@@ -423,6 +423,14 @@ static int meet_resumed(struct apply *a, const struct plan_rec *r, struct place 
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/* What the step expects; or that with attributes that another step has set by another name. */
+static bool is_expected(struct apply *a, const struct plan_rec *r,
+			const struct ident *now)
+{
+	return ident_same(now, &r->before) ||
+	       (now->nlink > 1 && ident_is(now, &r->before) && apply_is_shared(a, now));
+}
+
 static int replace_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;
@@ -435,12 +443,13 @@ static int replace_forward(struct apply *a, const struct plan_rec *r, struct err
 	if (!r->after.mode) /* it is to be gone again */
 		return now.mode ? take_out(a, r, &p, &now, e) : 0;
 	if (!ident_is(&now, &r->after)) {
-		if (!ident_same(&now, &r->before))
+		if (!is_expected(a, r, &now))
 			return apply_conflict(a, r,
 					      now.mode ? "was changed on the host"
 						       : "was deleted on the host",
 					      e);
-		if (exchange(a, r, &p, &r->before, &r->after, e) < 0)
+		if (apply_make_name(a, r, &p, e) < 0 ||
+		    apply_exchange(a, r, &p, &now, &r->after, e) < 0)
 			return -1;
 	}
 	if (settle(a, r, &p, &r->after, &r->before, e) < 0)
@@ -456,7 +465,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 
 	if (meet_resumed(a, r, &p, &now, e) < 0)
 		return -1;
-	if (r->flags & PLAN_PARK && r->flags & PLAN_MERGED) {
+	if (r->flags & PLAN_PARK && plan_is_apart(r)) {
 		x = park_own(&p, false);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
@@ -472,7 +481,9 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 	if (!r->before.mode)
 		return create_backward(a, r, e);
 	if (ident_is(&now, &r->before))
-		return settle(a, r, &p, &r->before, &r->after, e);
+		return settle(a, r, &p, &r->before, &r->after, e) < 0
+			       ? -1
+			       : apply_drop_name(a, r, &p, e);
 	x = ident_at(p.staged, p.sname, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
@@ -488,15 +499,10 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 	}
 	if (apply_whole(a, r, &p, &now, e) < 0)
 		return -1;
-	if (exchange(a, r, &p, &now, &r->before, e) < 0 ||
+	if (apply_exchange(a, r, &p, &now, &r->before, e) < 0 ||
 	    settle(a, r, &p, &r->before, &r->after, e) < 0)
 		return -1;
-	if (r->flags & PLAN_OPAQUE && S_ISDIR(now.mode)) {
-		x = meta_set_opaque(p.staged, p.sname, true);
-		if (x < 0)
-			return apply_failed(a, r, x, e);
-	}
-	return 0;
+	return apply_drop_name(a, r, &p, e);
 }
 
 /* --- create --- */
@@ -550,8 +556,6 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	if (apply_whole(a, r, &p, &now, e) < 0)
 		return -1;
 	x = apply_rename(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
-	if (x == 0 && r->flags & PLAN_OPAQUE && S_ISDIR(now.mode))
-		x = meta_set_opaque(p.staged, p.sname, true);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 

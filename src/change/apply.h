@@ -42,6 +42,9 @@ bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel);
 const char *apply_host(const struct apply *a, uint32_t layer);
 /* Is the directory @rel of the host the one that the command worked in? As meta_came_from(). */
 int apply_came_from(struct apply *a, uint32_t layer, const char *rel);
+/* The names in a directory of the host's, which is no mount point. -errno. */
+struct fs_names;
+int apply_list(struct apply *a, uint32_t layer, const char *rel, struct fs_names *out);
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e);
 
@@ -107,9 +110,9 @@ void apply_decided(struct apply *a, bool own, bool takes_back);
  * changed at or after @ns (coarse clock). 0: not looked at. */
 typedef bool apply_excuse(void *arg, const char *path, const struct ident *id);
 void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg);
-/* And a file, if somebody has set attributes of it since then: the end of the last operation
- * that may have moved it there. 0: not looked at. */
-void apply_tags_since(struct apply *a, int64_t ns);
+/* In both directions, a file conflicts if its ctime is of then or later, and nobody excuses it: @ns
+ * is the end of the last operation that may have moved it there. 0: not looked at. */
+void apply_moved_until(struct apply *a, int64_t ns);
 
 /*
  * Before apply_check() and apply_backward(), of each step: if the object has several names,

@@ -19,7 +19,7 @@ struct apply {
 	bool decided;	 /* see apply_decided() */
 	bool takes_back;
 	int64_t since; /* see apply_since() */
-	int64_t tags;  /* see apply_tags_since() */
+	int64_t moved; /* see apply_moved_until() */
 	apply_excuse *excuse;
 	void *excuse_arg;
 	int64_t began; /* see apply_began() */
@@ -58,7 +58,7 @@ struct beside {
 /*
  * Where one step happens. @host or @up may be negative if that directory does not exist. What
  * is staged, and then what it replaced, lies at staged/sname: in the upper; if that is on
- * another filesystem, as a copy beside the host's tree; in `old`, if it is merged or PLAN_ASIDE.
+ * another filesystem, as a copy beside the host's tree; in `old`, if plan_is_apart() or PLAN_ASIDE.
  */
 struct place {
 	int host, up, staged, old;
@@ -105,6 +105,13 @@ int apply_rename(int fromdir, const char *from, int todir, const char *to,
 int apply_swap(struct apply *a, const struct place *p);
 
 /*
+ * The same if the host has what is expected there, by identity and by a lease: nobody writes to
+ * it meanwhile. ERR_CONFLICT otherwise, and his is there again. @ours: what is staged.
+ */
+int apply_exchange(struct apply *a, const struct plan_rec *r, const struct place *p,
+		   const struct ident *expected, const struct ident *ours, struct err *e);
+
+/*
  * A PLAN_DELETE that has something to bring instead: what the user had made at the place when the
  * deletion was taken back all the same lies in `old`, under the number of the step, while
  * what was deleted is on the host, and the other way round. @now: what the host has.
@@ -136,6 +143,12 @@ int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct er
 int apply_check_link(struct apply *a, const struct plan_rec *r, const struct place *p,
 		     bool forward, struct err *e);
 int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
+/* PLAN_LINKED (of others: nothing): makes the name that is to take the place, and takes it away
+ * when it is back. */
+int apply_make_name(struct apply *a, const struct plan_rec *r, const struct place *p,
+		    struct err *e);
+int apply_drop_name(struct apply *a, const struct plan_rec *r, const struct place *p,
+		    struct err *e);
 /* A PLAN_LEAVE (checks.c). */
 int apply_left(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 

@@ -95,7 +95,7 @@ int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p
 		const struct ident *now, struct err *e)
 {
 	struct search s = {
-		.a = a, .since = a->since, .moved = a->tags, .excuses = true
+		.a = a, .since = a->since, .moved = a->moved, .excuses = true
 	};
 	int x = 1;
 
@@ -116,40 +116,25 @@ int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p
 /* Where a done step has put what it took away: under its number, or in the staged place. */
 static bool is_in_old(const struct plan_rec *r)
 {
-	return r->kind == PLAN_DELETE ||
-	       (r->flags & PLAN_PARK && !(r->flags & PLAN_MERGED));
+	return r->kind == PLAN_DELETE || (r->flags & PLAN_PARK && !plan_is_apart(r));
 }
 
 /*
- * A file that we put there, the same by all that stat(2) tells, but for its ctime: somebody may
- * have set attributes since, which the file from before would not have. Or made a link to it:
- * then they are what they were. What the command itself has set is not known any more; it
- * makes no difference unless its ctime has moved.
+ * A file that is the same by all that stat(2) tells but for its ctime, which has moved since we were
+ * last at it: somebody has written to it and set its time again, or given it attributes, or nothing
+ * but a link. Only who knows what it held can tell.
  */
-static int apply_tagged(struct apply *a, const struct plan_rec *r, const struct place *p,
-			const struct ident *now, struct err *e)
+static int check_untouched(struct apply *a, const struct plan_rec *r,
+			   const struct ident *now, const char *what, struct err *e)
 {
-	AUTO_BUF struct buf here = BUF_INIT, kept = BUF_INIT, path = BUF_INIT;
-	int x;
+	AUTO_BUF struct buf path = BUF_INIT;
 
-	if (!S_ISREG(now->mode) || !a->tags || now->ctime < a->tags)
+	if (!S_ISREG(now->mode) || !a->moved || now->ctime < a->moved)
 		return 0;
 	buf_addf(&path, "%s/%s", a->layers[r->layer].host, r->rel);
-	if (a->excuse && a->excuse(a->excuse_arg, buf_str(&path), now))
-		return 0;
-	x = meta_pack(p->host, p->name, &here);
-	if (x == 0 && r->kind == PLAN_REPLACE)
-		x = meta_pack(is_in_old(r) ? p->old : p->staged,
-			      is_in_old(r) ? p->slot : p->sname, &kept);
-	/* There is none: what was there was gone before we came. */
-	if (x < 0 && x != -ENOENT && x != -EBADF)
-		return apply_failed(a, r, x, e);
-	return meta_same_tags(&here, &kept)
+	return a->excuse && a->excuse(a->excuse_arg, buf_str(&path), now)
 		       ? 0
-		       : apply_conflict(a, r,
-					"had its attributes changed on the host after "
-					"the commit",
-					e);
+		       : apply_conflict(a, r, what, e);
 }
 
 /* What the host must have at the place of a step that is still to be done. */
@@ -185,9 +170,9 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	if (!ident_same(now, from) && !(S_ISDIR(now->mode) && ident_is(now, from)))
 		return apply_conflict(a, r, now->mode ? when : "was deleted on the host",
 				      e);
-	if (forward)
-		return 0;
-	return apply_tagged(a, r, p, now, e) < 0 ? -1 : apply_whole(a, r, p, now, e);
+	if (check_untouched(a, r, now, when, e) < 0)
+		return -1;
+	return forward ? 0 : apply_whole(a, r, p, now, e);
 }
 
 static bool is_looked_at(const struct plan_rec *r)
@@ -251,7 +236,7 @@ int apply_is_taken(struct apply *a, const struct plan_rec *r, struct err *e)
 	struct place p;
 	int x;
 
-	if (!(r->flags & PLAN_PARK) || r->flags & (PLAN_CROSS | PLAN_MERGED) ||
+	if (!(r->flags & PLAN_PARK) || r->flags & PLAN_CROSS || plan_is_apart(r) ||
 	    (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE && r->kind != PLAN_DIR &&
 	     !link))
 		return 0;
@@ -282,7 +267,7 @@ int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
 		return 0;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
-	if (r->flags & PLAN_MERGED) /* the command's own is in its place again already */
+	if (plan_is_apart(r)) /* the command's own is in its place again already */
 		return 0;
 	if (r->kind == PLAN_REPLACE && p.staged >= 0)
 		x = ident_at(p.staged, p.sname, &id);
@@ -312,12 +297,20 @@ int apply_left(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/* Of these something is kept, if there was something. */
+static bool takes_away(const struct plan_rec *r)
+{
+	return (r->kind == PLAN_REPLACE || r->kind == PLAN_DELETE ||
+		r->kind == PLAN_MKDIR) &&
+	       r->before.mode;
+}
+
 bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct place p;
 	struct ident id = { 0 };
 
-	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || !r->before.mode)
+	if (!takes_away(r))
 		return true;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return false;
@@ -340,7 +333,7 @@ int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 	const char *name;
 	int dir, x;
 
-	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_DELETE) || apply_is_forced(a, r))
+	if (!takes_away(r) || apply_is_forced(a, r))
 		return 0;
 	if (!S_ISREG(r->before.mode) && !S_ISDIR(r->before.mode))
 		return 0;
@@ -351,8 +344,9 @@ int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 	x = ident_at(dir, name, &out);
 	if (x == 0 && !out.mode) /* it was gone before we came */
 		return 0;
+	/* A step may have set attributes by another name of it. */
 	if (x == 0 && !ident_same(&out, &r->before))
-		x = 1;
+		x = !(out.nlink > 1 && apply_is_shared(a, &out));
 	if (x == 0 && S_ISDIR(out.mode) && a->began) {
 		x = has_newer(&s, dir, name);
 		buf_free(&s.path);

@@ -51,14 +51,29 @@ int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct e
 
 /* --- a directory of its own --- */
 
-/* A directory that we made; what others put into it since keeps it. */
-static int take_away(struct apply *a, const struct plan_rec *r, const struct place *p,
-		     struct err *e)
+/* Is there nothing in it? 1, 0 or -errno. */
+static int is_empty(int dir, const char *name)
 {
 	struct fs_names names = { 0 };
 	int x, fd;
 
-	x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	do {
+		fd = fs_open_dir_here(dir, name, O_RDONLY);
+	} while (fd == -EACCES && ns_gain_override() == 0);
+	x = fd < 0 ? fd : fs_names_read(fd, &names);
+	cleanup_close(&fd);
+	if (x == 0)
+		x = names.n == 0;
+	fs_names_free(&names);
+	return x;
+}
+
+/* A directory that we made; what others put into it since keeps it. */
+static int take_away(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     struct err *e)
+{
+	int x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+
 	if (x == -EXDEV) {
 		x = FAULT_AT("apply.rmdir") ||
 				    unlinkat(p->host, p->name, AT_REMOVEDIR) < 0
@@ -68,14 +83,9 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 	}
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	do {
-		fd = fs_open_dir_here(p->old, p->slot, O_RDONLY);
-	} while (fd == -EACCES && ns_gain_override() == 0);
-	x = fd < 0 ? fd : fs_names_read(fd, &names);
-	cleanup_close(&fd);
-	if (x == 0 && names.n)
+	x = is_empty(p->old, p->slot);
+	if (x == 0)
 		x = apply_rename(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);
-	fs_names_free(&names);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -99,6 +109,61 @@ static int unmark_copy(struct apply *a, const struct plan_rec *r, const struct p
 	return 0;
 }
 
+/* A directory in the place of something else, which is exchanged: nobody misses a name. */
+static int mkdir_instead(struct apply *a, const struct plan_rec *r, const struct place *p,
+			 const struct ident *now, struct err *e)
+{
+	struct ident dir;
+	int x;
+
+	if (S_ISDIR(now->mode))
+		return 0;
+	if (!ident_same(now, &r->before))
+		return apply_conflict(a, r,
+				      now->mode ? "was changed on the host"
+						: "was deleted on the host",
+				      e);
+	x = FAULT_AT("apply.mkdir-instead") || mkdirat(p->staged, p->sname, 0700) < 0
+		    ? -errno
+		    : 0;
+	if (x == -EEXIST) /* of the same step, before */
+		x = 0;
+	if (x == 0)
+		x = ident_at(p->staged, p->sname, &dir);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return apply_exchange(a, r, p, &r->before, &dir, e);
+}
+
+/* What others have put into it since keeps it. */
+static int unmake_instead(struct apply *a, const struct plan_rec *r,
+			  const struct place *p, const struct ident *now, struct err *e)
+{
+	struct ident kept;
+	int x = ident_at(p->staged, p->sname, &kept);
+
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (ident_is(now, &r->before))
+		return 0;
+	if (!ident_is(&kept, &r->before))
+		return apply_conflict(a, r, "has lost what it was before", e);
+	if (!S_ISDIR(now->mode))
+		return apply_conflict(a, r, "was changed on the host after the commit",
+				      e);
+	if (apply_exchange(a, r, p, now, &r->before, e) < 0)
+		return -1;
+	x = is_empty(p->staged, p->sname);
+	if (x == 0)
+		x = apply_swap(a, p) < 0 ? -EIO : 0;
+	else if (x > 0)
+		return 0;
+	return x < 0 ? apply_failed(a, r, x, e)
+		     : apply_conflict(a, r,
+				      "holds what was made on the host after the commit",
+				      e);
+}
+
 int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
 {
 	struct ident now;
@@ -107,6 +172,17 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 
 	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
+	if (r->before.mode) {
+		x = apply_resume(a, &p);
+		if (x == 0)
+			x = ident_at(p.host, p.name, &now);
+		if (x < 0)
+			return apply_failed(a, r, x, e);
+		if (forward)
+			return mkdir_instead(a, r, &p, &now, e);
+		return unmake_instead(a, r, &p, &now, e) < 0 ? -1
+							     : unmark_copy(a, r, &p, e);
+	}
 	if (!forward) {
 		if (S_ISDIR(now.mode) && take_away(a, r, &p, e) < 0)
 			return -1;

@@ -11,7 +11,8 @@
 #include "sys/fs.h"
 #include "sys/ns.h"
 
-/* Steps that give an object of the host's another name. */
+/* Steps that give an object of the host's another name, where there is none or instead of what
+ * is there. */
 
 /* A name that is made (of another), or taken away: @of is NULL. */
 struct naming {
@@ -101,7 +102,7 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	if (now->mode)
-		return ident_is(now, &r->after)
+		return r->flags & PLAN_STAGED && ident_is(now, &r->after)
 			       ? 0
 			       : apply_conflict(
 					 a, r, "was changed on the host after the commit",
@@ -130,8 +131,7 @@ int apply_check_link(struct apply *a, const struct plan_rec *r, const struct pla
 		x = ident_at(dir, base, &target);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	if (!now.mode || ident_is(&now, &target) ||
-	    (!forward && ident_is(&now, &r->after)))
+	if (!now.mode || ident_is(&now, &target))
 		return 0;
 	return apply_conflict(a, r,
 			      forward ? "was made on the host meanwhile"
@@ -165,4 +165,54 @@ int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct e
 		return apply_failed(a, r, x, e);
 	return forward ? link_forward(a, r, &p, &now, &target, dir, base, e)
 		       : link_backward(a, r, &p, &now, &target, e);
+}
+
+int apply_make_name(struct apply *a, const struct plan_rec *r, const struct place *p,
+		    struct err *e)
+{
+	AUTO_CLOSE int dir = -1;
+	struct ident here, target;
+	const char *base;
+	int x;
+
+	if (!(r->flags & PLAN_LINKED))
+		return 0;
+	x = ident_at(p->staged, p->sname, &here);
+	if (x == 0 && ident_is(&here, &r->after))
+		return 0; /* before a crash; or the host's own, kept by an undo */
+	dir = fs_open_parent(a->roots[r->layer].host, r->link, &base);
+	if (x == 0)
+		x = dir < 0 ? dir : ident_at(dir, base, &target);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	if (!ident_is(&target, &r->after))
+		return apply_conflict(
+			a, r,
+			"is to be another name of a file that the host has replaced", e);
+	x = FAULT_POINT("apply.make-name");
+	if (x == 0)
+		x = set_name_anyhow(&(struct naming){ p->staged, p->sname, dir, base });
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+int apply_drop_name(struct apply *a, const struct plan_rec *r, const struct place *p,
+		    struct err *e)
+{
+	AUTO_CLOSE int dir = -1;
+	struct ident here, target;
+	const char *base;
+	int x;
+
+	if (!(r->flags & PLAN_LINKED))
+		return 0;
+	dir = fs_open_parent(a->roots[r->layer].host, r->link, &base);
+	if (dir < 0) /* where its other name was nobody can say: it is kept */
+		return 0;
+	x = ident_at(p->staged, p->sname, &here);
+	if (x == 0)
+		x = ident_at(dir, base, &target);
+	if (x == 0 && ident_is(&here, &target) &&
+	    (FAULT_AT("apply.drop-name") || unlinkat(p->staged, p->sname, 0) < 0))
+		x = -errno;
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }

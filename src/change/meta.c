@@ -144,36 +144,6 @@ static bool is_packed(const char *packed, size_t len, const char *attr)
 	return false;
 }
 
-static bool is_tag(const char *attr)
-{
-	return has_prefix(attr, "user.") || has_prefix(attr, "system.posix_acl_");
-}
-
-/* Has @b every tag of @a, with its value? */
-static bool holds_tags(const struct buf *a, const struct buf *b)
-{
-	const char *p = buf_str(a), *end = p + a->len, *attr, *v;
-	size_t n;
-
-	while (next_packed(&p, end, &attr, &v, &n)) {
-		const char *q = buf_str(b), *other, *w;
-		bool found = !is_tag(attr);
-		size_t m;
-
-		while (!found && next_packed(&q, buf_str(b) + b->len, &other, &w, &m))
-			found = strcmp(attr, other) == 0 && n == m &&
-				memcmp(v, w, n) == 0;
-		if (!found)
-			return false;
-	}
-	return true;
-}
-
-bool meta_same_tags(const struct buf *a, const struct buf *b)
-{
-	return holds_tags(a, b) && holds_tags(b, a);
-}
-
 /* As the kernel has them: a version, then an entry for each permission. */
 static bool acl_names_others(const char *v, size_t n)
 {

@@ -16,9 +16,6 @@
  * it had to escape get their names back. */
 int meta_pack(int dirfd, const char *name, struct buf *out);
 
-/* Are those that people set (the user class, ACLs) the same in both packed strings? */
-bool meta_same_tags(const struct buf *a, const struct buf *b);
-
 /* Does an ACL among them name anybody but us? */
 bool meta_names_others(const char *packed, size_t len);
 

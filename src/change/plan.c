@@ -118,6 +118,28 @@ int plan_add_as(struct plan_writer *w, struct plan_rec *r, uint64_t serial, stru
 	return w->buf.len >= BUFFER ? plan_flush(w, e) : 0;
 }
 
+void plan_rec_copy(struct plan_rec *to, const struct plan_rec *from)
+{
+	char *x = NULL;
+
+	*to = *from;
+	to->rel = xstrdup(from->rel);
+	to->link = NULL;
+	if (from->nxbefore || from->nxafter) {
+		x = xmalloc((size_t)from->nxbefore + from->nxafter);
+		memcpy(x, from->xbefore, from->nxbefore);
+		memcpy(x + from->nxbefore, from->xafter, from->nxafter);
+	}
+	to->xbefore = x;
+	to->xafter = x ? x + from->nxbefore : NULL;
+}
+
+void plan_rec_free(struct plan_rec *r)
+{
+	free((char *)(uintptr_t)r->rel);
+	free((char *)(uintptr_t)r->xbefore);
+}
+
 uint64_t plan_next(const struct plan_writer *w)
 {
 	return w->base + w->count + 1;

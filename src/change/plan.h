@@ -21,17 +21,18 @@ enum plan_kind {
 	PLAN_DELETE,	  /* move the host's object into the store */
 	PLAN_META,	  /* set attributes of the host's object in place */
 	PLAN_LINK,	  /* another name for an object of the host's */
-	PLAN_MKDIR, /* a directory that chosen paths need, without its other contents */
-	PLAN_DIR,   /* attributes of a directory, set when all else is done */
-	PLAN_BASE,  /* no step: what the host had when the command ended */
+	/* A directory that chosen paths need, without its other contents. With something before
+	 * it (no directory): that makes room, and waits in old/s<serial>. */
+	PLAN_MKDIR,
+	PLAN_DIR,  /* attributes of a directory, set when all else is done */
+	PLAN_BASE, /* no step: what the host had when the command ended */
 	/* In an undo that leaves a replaced object to the host: what was there before is the
 	 * transaction's no more. From its place in the upper to old/<serial> and back. */
 	PLAN_LEAVE,
 };
 
 enum plan_flag {
-	PLAN_PARK = 1 << 0,   /* what was replaced leaves the upper: old/<serial> */
-	PLAN_OPAQUE = 1 << 1, /* the staged directory hides the host's */
+	PLAN_PARK = 1 << 0, /* what was replaced leaves the upper: old/<serial> */
 	PLAN_FORCE =
 		1
 		<< 2, /* the user has decided, for the operation that the list was made for */
@@ -54,6 +55,14 @@ enum plan_flag {
 	/* REPLACE: what is staged is a file that carries no marks. MKDIR: a directory that is
 	 * no copy of one of the host's. */
 	PLAN_BARE = 1 << 9,
+	/* REPLACE: what takes the place is another name of the host's object @link. The step
+	 * itself makes that name, in old/s<serial>: never in the upper, where the sandbox could
+	 * write to it, and gone again if the step is taken back. The command's own is as with
+	 * PLAN_MERGED. */
+	PLAN_LINKED = 1 << 12,
+	/* In the list of an undo or redo: the host has another version there than the commit's
+	 * list says, which holds the same. */
+	PLAN_TOUCHED = 1 << 13,
 };
 
 /*
@@ -70,12 +79,24 @@ struct plan_rec {
 		serial; /* unique among the plans of a transaction; names its place in old/ */
 	struct ident before, after;
 	const char *rel; /* path within the layer */
-	const char *
-		link; /* PLAN_LINK: path within the layer of the existing name; else "" */
+	/* PLAN_LINK, PLAN_LINKED: path within the layer of the existing name; else "" */
+	const char *link;
 	/* PLAN_XATTR: attributes before and after (change/meta.h) */
 	const char *xbefore, *xafter;
 	uint32_t nxbefore, nxafter;
 };
+
+/* Does what is to take the place lie in old/ (beside the tree, if that is on another filesystem)
+ * and not in the upper? */
+static inline bool plan_is_apart(const struct plan_rec *r)
+{
+	return r->flags & (PLAN_MERGED | PLAN_LINKED) ||
+	       (r->kind == PLAN_MKDIR && r->before.mode);
+}
+
+/* A record that outlives the one it was made of; @link is not kept. */
+void plan_rec_copy(struct plan_rec *to, const struct plan_rec *from);
+void plan_rec_free(struct plan_rec *r);
 
 struct plan_writer;
 

@@ -62,6 +62,9 @@ void apply_note_shared(struct apply *a, const struct plan_rec *r, bool forward)
 		note_one(a, &id);
 		break;
 	case PLAN_REPLACE:
+		if (r->flags & PLAN_LINKED)
+			note_target(a, r);
+		/* fall through */
 	case PLAN_DELETE:
 	case PLAN_CREATE:
 		note_one(a, forward ? &r->before : &r->after);

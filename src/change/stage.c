@@ -149,6 +149,19 @@ int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	return x < 0 ? apply_failed(a, &r, x, e) : 0;
 }
 
+int apply_list(struct apply *a, uint32_t layer, const char *rel, struct fs_names *out)
+{
+	struct plan_rec r = { .layer = layer, .rel = rel };
+	AUTO_CLOSE int fd = -1;
+	struct place p;
+	struct err e;
+
+	if (apply_at(a, &r, &p, &e) < 0)
+		return -ENOENT;
+	fd = fs_open_dir_here(p.host, p.name, O_RDONLY);
+	return fd < 0 ? TAKE_FD(fd) : fs_names_read(fd, out);
+}
+
 /* A copy that staging will not touch gets what the plan says of it. */
 static int dress_copy(struct apply *a, struct plan_rec *r, const struct place *p,
 		      struct err *e)
@@ -310,8 +323,8 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 	if (!a->layers[r->layer].lax_owner || r->after.gid == gid)
 		gid = (gid_t)-1;
 	else
-		gid = r->after.gid;		     /* apply_regroup() has decided */
-	if (r->flags & (PLAN_CROSS | PLAN_MERGED) || /* the copy has no marks */
+		gid = r->after.gid;			 /* apply_regroup() has decided */
+	if (r->flags & PLAN_CROSS || plan_is_apart(r) || /* the copy has no marks */
 	    (r->flags & PLAN_BARE && gid == (gid_t)-1)) {
 		(*objects)++;
 		return 0;
@@ -508,13 +521,13 @@ int apply_merge(struct apply *a, struct plan_rec *r, uint64_t serial,
 
 int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct err *e)
 {
+	bool moves = r->kind == PLAN_REPLACE || r->kind == PLAN_CREATE;
 	uint64_t objects = 0;
 	struct place p;
 	int x;
 
-	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE && r->kind != PLAN_DELETE)
-		return 0;
-	if (r->flags & PLAN_MERGED)
+	if ((!moves && r->kind != PLAN_DELETE && !plan_is_apart(r)) ||
+	    r->flags & PLAN_MERGED)
 		return 0;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
@@ -526,7 +539,7 @@ int apply_relocate(struct apply *a, struct plan_rec *r, uint64_t serial, struct 
 	x = apply_beside(a, r, true);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	if (r->kind == PLAN_DELETE)
+	if (!moves || plan_is_apart(r)) /* no copy: a place alone */
 		return 0;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
@@ -571,7 +584,7 @@ int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e)
 	struct place p;
 	int x;
 
-	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE)
+	if ((r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE) || r->flags & PLAN_LINKED)
 		return 0;
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
@@ -605,9 +618,12 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 		return 0;
 	if (r->kind == PLAN_META || r->kind == PLAN_DIR) {
 		AUTO_CLOSE int fd = -1;
+		struct ident now;
 
-		/* Opening a FIFO would be noticed at its other end. */
-		if (S_ISREG(r->after.mode) || S_ISDIR(r->after.mode))
+		/* Opening a FIFO would be noticed at its other end; and what a directory has
+		 * replaced may be there again. */
+		x = ident_at(p.host, p.name, &now);
+		if (x == 0 && (S_ISREG(now.mode) || S_ISDIR(now.mode)))
 			fd = fs_open_read(p.host, p.name);
 		if (FAULT_AT("stage.fsync-meta") || (fd >= 0 && fsync(fd) < 0))
 			x = -errno;

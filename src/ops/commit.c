@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "ops/diffrule.h"
+#include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/paths.h"
 #include "ops/point.h"
@@ -118,6 +119,7 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 	op_policy_free(&policy);
 	if (r < 0)
 		return -1;
+	housekeep_commit(h, t, &res->done);
 	/* The commit is done: a count that fails must not make it look undone. */
 	if (res->done.left && !rq->dry_run && count_left(&t->rec, &res->left, &ignored))
 		res->left = (struct change_totals){ 0 };
@@ -231,8 +233,8 @@ const struct verb verb_commit = {
 	.description =
 		"Applies what a transaction holds to the host: all of it or, if anything goes "
 		"wrong, nothing. With PATHs only what lies at or below them, with the "
-		"directories that this needs; the rest stays pending. A directory that replaces "
-		"something else goes only as a whole. A PATH may be a pattern "
+		"directories that this needs; the rest stays pending. What such a directory has "
+		"replaced makes room for it. A PATH may be a pattern "
 		"with *, ? and [...]; put it in quotes, or the shell looks for host files. What is "
 		"the very name of something changed is that alone, and no pattern.\n"
 		"\n"

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "runner/detach.h"
 #include "txn/budget.h"
-#include "txn/commit.h"
+#include "txn/left.h"
 
 /*
  * Bytes of a file of no content, for locks: who tidies up, who will do so next, and, one for
@@ -62,20 +62,41 @@ static bool is_being_done(const char *dir)
 	return fd >= 0 && !claim(fd, NOW);
 }
 
+/* In the background; @t may be NULL. What there is to be noted of it: see note(). */
+static void send_off(const struct home *h, const struct txn *t, int64_t what)
+{
+	char name[] = "stet", option[] = HOUSEKEEP_OPTION, id[24], lock[16], note[24];
+	char *argv[] = { name, option, h->dir, id, lock, note, NULL };
+
+	snprintf(id, sizeof(id), "%lld", t ? (long long)t->rec.id : 0);
+	snprintf(lock, sizeof(lock), "%d", t ? t->lock : -1);
+	snprintf(note, sizeof(note), "%lld", (long long)what);
+	detach_exec(argv, t ? t->lock : -1);
+}
+
+enum { NOTE_NOTHING = -1, NOTE_BASE = 0 }; /* else the number of a commit */
+
 void housekeep(struct home *h, struct txn *t, uint64_t changes)
 {
-	char name[] = "stet", option[] = HOUSEKEEP_OPTION, id[24], lock[16],
-	     noted[2] = "0";
-	char *argv[] = { name, option, h->dir, id, lock, noted, NULL };
 	struct err e;
 
 	if (!t && (!journal_checkpoint_due(h->journal) || is_being_done(h->dir)))
 		return;
-	if (t && changes <= HOUSEKEEP_FEW && txn_note_base(t, &e) == 0)
-		noted[0] = '1';
-	snprintf(id, sizeof(id), "%lld", t ? (long long)t->rec.id : 0);
-	snprintf(lock, sizeof(lock), "%d", t ? t->lock : -1);
-	detach_exec(argv, t ? t->lock : -1);
+	send_off(h, t,
+		 t && changes <= HOUSEKEEP_FEW && txn_note_base(t, &e) == 0 ? NOTE_NOTHING
+									    : NOTE_BASE);
+}
+
+void housekeep_commit(struct home *h, struct txn *t, const struct commit_result *done)
+{
+	struct err e;
+
+	if (!done->op)
+		return;
+	if (done->changes > HOUSEKEEP_FEW || done->bytes > HOUSEKEEP_SMALL)
+		send_off(h, t, done->op);
+	else
+		txn_note_left(h, t, done->op, &e);
 }
 
 /* Not a lock of the open file, as the others are: this kind tells whose it is. */
@@ -105,7 +126,7 @@ void housekeep_again(struct home *h, struct txn *t)
 }
 
 /* Whoever waits for the transaction need not wait for the disk. */
-static void look_after(struct home *h, int claims, int64_t id, bool noted, int lock)
+static void look_after(struct home *h, int claims, int64_t id, int64_t what, int lock)
 {
 	struct flock care = care_of(id, F_WRLCK), done = care_of(id, F_UNLCK);
 	struct txn t = { .lock = lock };
@@ -114,9 +135,12 @@ static void look_after(struct home *h, int claims, int64_t id, bool noted, int l
 
 	fcntl(claims, F_SETLK, &care);
 	if (journal_txn_get(h->journal, id, &t.rec, &e) == 0) {
-		if (!noted)
+		if (what == NOTE_BASE)
 			txn_note_base(&t, &e);
-		ticket = txn_to_disk_begin(&t.rec);
+		if (what > NOTE_BASE) /* a commit has synced what it needed */
+			txn_note_left(h, &t, what, &e);
+		else
+			ticket = txn_to_disk_begin(&t.rec);
 	}
 	fcntl(claims, F_SETLK, &done);
 	cleanup_close(&t.lock);
@@ -143,7 +167,7 @@ int housekeep_main(int argc, char **argv)
 	if (lock <= STDERR_FILENO)
 		lock = -1;
 	if (atoll(argv[3]) > 0)
-		look_after(&h, claims, atoll(argv[3]), strcmp(argv[5], "1") == 0, lock);
+		look_after(&h, claims, atoll(argv[3]), atoll(argv[5]), lock);
 	if (my_turn(claims)) {
 		txn_clear(&h);
 		txn_trim(&h, &e);

@@ -2,7 +2,7 @@
 #ifndef STET_OPS_HOUSEKEEP_H
 #define STET_OPS_HOUSEKEEP_H
 
-#include "txn/txn.h"
+#include "txn/commit.h"
 
 /*
  * What is due when a command has ended but nobody should wait for: the base is noted, the
@@ -15,7 +15,14 @@
 enum { HOUSEKEEP_FEW = 100 };
 void housekeep(struct home *h, struct txn *t, uint64_t changes);
 
-/* The background's side: `stet --housekeep STATE-DIR TRANSACTION LOCK NOTED`. */
+/*
+ * After a commit: notes what it has left on the host, for its undo (txn/left.h). Of few and small
+ * changes at once, else in the background. Nothing is done if it did nothing.
+ */
+enum { HOUSEKEEP_SMALL = 1 << 20 };
+void housekeep_commit(struct home *h, struct txn *t, const struct commit_result *done);
+
+/* The background's side: `stet --housekeep STATE-DIR TRANSACTION LOCK WHAT`. */
 #define HOUSEKEEP_OPTION "--housekeep"
 int housekeep_main(int argc, char **argv);
 

@@ -175,6 +175,8 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		res->fate = RUN_COMMITTED;
 	else if (!res->refusal.kind)
 		res->refusal.kind = ERR_SYSTEM;
+	if (res->fate == RUN_COMMITTED)
+		housekeep_commit(h, t, &res->commit);
 }
 
 /* It may have changed the host where nothing is captured: that must stay on record. */

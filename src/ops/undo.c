@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "ops/commit.h"
+#include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/paths.h"
 #include "sys/mountinfo.h"
@@ -166,6 +167,9 @@ static int replay(struct op_ctx *ctx, struct home *h, struct txn *t, int64_t op,
 	};
 	int r;
 
+	/* It may be noting what the commit has left. */
+	if (!res->dry_run && t->rec.state == TXN_COMMITTED)
+		housekeep_stop(h, t->rec.id);
 	r = redo ? txn_redo(h, t, &w, &res->done, e)
 		 : txn_undo(h, t, op, &w, &res->done, e);
 	if (r == 0 && !res->dry_run)

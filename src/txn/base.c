@@ -27,7 +27,8 @@
 enum {
 	TEXT_MAX = 256 * 1024,
 	TEXT_TOTAL = 32 * 1024 * 1024,
-	DIGEST_MAX = 4 * 1024 * 1024
+	DIGEST_MAX = 4 * 1024 * 1024,
+	DIGEST_OURS = 64 * 1024 * 1024, /* nobody is waiting to go on with his work */
 };
 
 void base_notes_free(struct base_notes *b)
@@ -43,18 +44,19 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 	struct plan_rec r = {
 		.kind = PLAN_BASE, .layer = layer, .rel = rel, .before = *host
 	};
+	const uint64_t max = b->ours ? DIGEST_OURS : DIGEST_MAX;
 	struct ident still, up;
 	uint64_t digest;
 
 	/* Changed while the command ran, or come with another directory: not what it saw. */
 	if (!host->mode || host->ctime >= b->begin ||
-	    known_place(b->known, b->a, layer, rel) != PLACE_SAME)
+	    (!b->ours && known_place(b->known, b->a, layer, rel) != PLACE_SAME))
 		return 0;
 	buf_reset(&b->text);
-	b->read += S_ISREG(host->mode) && host->size <= DIGEST_MAX ? host->size : 0;
-	if (S_ISREG(host->mode) && host->size <= DIGEST_MAX &&
+	b->read += S_ISREG(host->mode) && host->size <= max ? host->size : 0;
+	if (S_ISREG(host->mode) && host->size <= max &&
 	    apply_digest(b->a, layer, rel, &digest, &b->text,
-			 b->kept < TEXT_TOTAL ? TEXT_MAX : 0)) {
+			 !b->ours && b->kept < TEXT_TOTAL ? TEXT_MAX : 0)) {
 		/* Changed while it was read: the digest is of something in between. */
 		if (apply_look(b->a, layer, rel, &still, &up, e) < 0)
 			return -1;
@@ -85,8 +87,10 @@ static int note(void *arg, const struct change *c, struct err *e)
 	b->touched[c->layer] = true;
 	if (!b->notes.w || !c->before.st_mode)
 		return 0;
-	/* Copies that do not differ are of no interest; directories are, for their modes. */
-	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(c->before.st_mode))
+	/* Copies that do not differ are of no interest, unless a commit will give them more
+	 * names; directories are, for their modes. */
+	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(c->before.st_mode) &&
+	    c->after.st_nlink < 2)
 		return 0;
 	if (apply_look(b->notes.a, (uint32_t)c->layer, c->rel, &host, &up, e) < 0)
 		return -1;

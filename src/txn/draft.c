@@ -37,32 +37,32 @@ static int touch_parent(struct draft *d, uint32_t layer, const char *rel, struct
 static int give_group(struct draft *d, struct plan_rec *r, struct err *e)
 {
 	bool several = d->layers[r->layer].lax_owner && !S_ISDIR(r->after.mode) &&
-		       r->after.nlink > 1 && !(r->flags & PLAN_MERGED);
+		       r->after.nlink > 1 && !plan_is_apart(r);
 	const struct twin *t = several ? twins_find(&d->given, r->layer, r->after.ino)
 				       : NULL;
 
 	if (t) {
-		r->after.gid = t->after.gid;
+		r->after.gid = t->rec.after.gid;
 		return 0;
 	}
 	if (apply_regroup(d->a, r, e) < 0)
 		return -1;
 	if (several)
-		twins_add(&d->given, r->layer, &r->after, r->rel);
+		twins_add(&d->given, r);
 	return 0;
 }
 
-static int add(struct draft *d, struct plan_rec *r, struct err *e)
+int draft_add(struct draft *d, struct plan_rec *r, struct err *e)
 {
 	if (r->kind != PLAN_META && r->kind != PLAN_DIR && !d->walked &&
 	    touch_parent(d, r->layer, r->rel, e) < 0)
 		return -1;
 	if ((r->kind == PLAN_REPLACE || r->kind == PLAN_CREATE) &&
-	    give_group(d, r, e) < 0)
+	    !(r->flags & PLAN_LINKED) && give_group(d, r, e) < 0)
 		return -1;
 	if (!d->w->dry_run && apply_relocate(d->a, r, plan_next(d->plan), e) < 0)
 		return -1;
-	if (d->w->paths && (!(r->flags & PLAN_CROSS) || r->flags & PLAN_MERGED))
+	if (d->w->paths && (!(r->flags & PLAN_CROSS) || plan_is_apart(r)))
 		r->flags |= PLAN_PARK;
 	if (plan_add(d->plan, r, e) < 0)
 		return -1;
@@ -103,11 +103,10 @@ static void climb(struct draft *d, uint32_t layer, const char *rel)
 		d->nabove--;
 }
 
-/* A directory whose attributes may have to be set when all else is done. */
-static void later(struct draft *d, const char *rel, const struct plan_rec *r, bool due)
+void draft_later(struct draft *d, const char *rel, const struct plan_rec *r, bool due)
 {
+	struct plan_rec *k, named;
 	struct ident base;
-	struct plan_rec *k;
 
 	climb(d, r->layer, rel);
 	if ((d->ndirs & (d->ndirs - 1)) == 0)
@@ -120,31 +119,20 @@ static void later(struct draft *d, const char *rel, const struct plan_rec *r, bo
 	d->above[d->nabove++] = d->ndirs;
 	d->dirs[d->ndirs].due = due;
 	k = &d->dirs[d->ndirs++].rec;
-	*k = *r;
+	named = *r;
+	named.rel = rel;
+	plan_rec_copy(k, &named);
 	k->kind = PLAN_DIR;
-	k->rel = xstrdup(rel);
-	k->link = NULL;
 	/* Somebody else changed what it holds: that it changed must stay visible. */
 	if (k->before.mode && k->before.ctime >= d->t->rec.begin_ns &&
 	    k->before.mtime > k->after.mtime &&
 	    !(known_ident(d->known, k->layer, rel, &base) &&
 	      ident_same(&base, &k->before)))
 		k->after.mtime = k->before.mtime;
-	if (r->nxbefore || r->nxafter) {
-		char *copy = xmalloc((size_t)r->nxbefore + r->nxafter + 1);
-
-		memcpy(copy, r->xbefore, r->nxbefore);
-		memcpy(copy + r->nxbefore, r->xafter, r->nxafter);
-		k->xbefore = copy;
-		k->xafter = copy + r->nxbefore;
-	} else {
-		k->xbefore = k->xafter = NULL;
-	}
 }
 
-/* One that is not itself committed: only its mtime goes with what it holds. */
-static int later_times(struct draft *d, uint32_t layer, const char *rel, bool due,
-		       struct err *e)
+int draft_later_times(struct draft *d, uint32_t layer, const char *rel, bool due,
+		      struct err *e)
 {
 	struct plan_rec r = { .layer = layer, .flags = PLAN_IS_DIR | PLAN_TIMES };
 
@@ -154,7 +142,7 @@ static int later_times(struct draft *d, uint32_t layer, const char *rel, bool du
 		return 0;
 	if (!S_ISDIR(r.after.mode))
 		r.after = r.before;
-	later(d, rel, &r, due);
+	draft_later(d, rel, &r, due);
 	return 0;
 }
 
@@ -172,7 +160,7 @@ static int touch_parent(struct draft *d, uint32_t layer, const char *rel, struct
 		k->due = true;
 		return 0;
 	}
-	return later_times(d, layer, parent, true, e);
+	return draft_later_times(d, layer, parent, true, e);
 }
 
 /* Ids that the sandbox could not know, and modes that it made up for them, stay. */
@@ -228,6 +216,13 @@ static void judge_owner(struct draft *d, const struct change *c, const struct pl
 		draft_conflict(d, c, "changed here, belongs to another user on the host");
 }
 
+/* Which step it is depends on the other names: it waits until they are known. */
+static int one_of_several(struct draft *d, const struct plan_rec *r, struct err *e)
+{
+	twins_add(&d->several, r);
+	return touch_parent(d, r->layer, r->rel, e);
+}
+
 static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 		    struct err *e)
 {
@@ -239,16 +234,17 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	}
 	if (S_ISDIR(r->after.mode)) { /* its times change with what lies in it */
 		judge_dir(d, c, r);
-		later(d, c->rel, r, c->what || r->before.mtime != r->after.mtime);
+		draft_later(d, c->rel, r, c->what || r->before.mtime != r->after.mtime);
 		return 0;
 	}
 	if (!(c->what & CHANGE_CONTENT)) {
 		r->kind = PLAN_META;
 		if (draft_only_theirs(d, c, r))
 			r->after.mtime = r->before.mtime;
-		if (r->after.nlink > 1)
-			twins_add(&d->anchors, r->layer, &r->after, c->rel);
-		return c->what ? add(d, r, e) : 0;
+		if (r->after.nlink < 2 && r->before.nlink < 2)
+			return draft_add(d, r, e);
+		twins_add(&d->several, r);
+		return 0;
 	}
 	r->flags &= ~(unsigned)PLAN_XATTR;
 	r->nxbefore = r->nxafter = 0;
@@ -258,40 +254,29 @@ static int modified(struct draft *d, const struct change *c, struct plan_rec *r,
 	if (r->flags & PLAN_MERGED)
 		return apply_merge(d->a, r, plan_next(d->plan), &d->merged, e) < 0
 			       ? -1
-			       : add(d, r, e);
+			       : draft_add(d, r, e);
+	if (r->after.nlink > 1)
+		return one_of_several(d, r, e);
 	if (!d->w->dry_run && apply_holes(d->a, r, e) < 0)
 		return -1;
-	if (d->w->paths && !d->w->dry_run && S_ISREG(r->after.mode) &&
-	    r->after.nlink > 1 && apply_unshare(d->a, r, e) < 0)
-		return -1;
-	return add(d, r, e);
+	return draft_add(d, r, e);
 }
 
 /*
- * The host has no directory there, but something else. If that is new, it is in the way. If it is
- * what the command has replaced, it would have to go, and that was not chosen.
+ * The host has no directory there, but something else. If it is what the command has replaced, it
+ * goes with what was chosen in the directory; if it is somebody's, it is in the way.
  */
-static int no_directory(struct draft *d, const struct change *c, const struct plan_rec *r,
-			struct err *e)
+static void no_directory(struct draft *d, const struct change *c,
+			 const struct plan_rec *r)
 {
 	size_t top = strlen(c->path) - strlen(c->rel);
 	AUTO_FREE char *path = xstrndup(c->path, top + strlen(r->rel));
 	struct change dir = { .kind = CHANGE_TYPE, .path = path };
-	AUTO_BUF struct buf q = BUF_INIT;
 
 	if (!draft_is_ours(d, path) &&
-	    known_changed(d->known, d->a, r->layer, r->rel, &r->before)) {
+	    known_changed(d->known, d->a, r->layer, r->rel, &r->before))
 		draft_conflict(d, &dir, "holds what was chosen, changed on the host");
-		return 0;
-	}
-	if (d->looking)
-		return 0;
-	text_quote(&q, path, strlen(path));
-	err_set(e, ERR_USAGE,
-		"%.400s is a directory in t%lld only: what it replaces would have to go first",
-		buf_str(&q), (long long)d->t->rec.id);
-	return err_hint(e, "with all that is in it: stet commit t%lld %.400s",
-			(long long)d->t->rec.id, buf_str(&q));
+	d->res->modified++;
 }
 
 /* Directories above a chosen path that the host does not have yet. */
@@ -315,12 +300,13 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 		if (apply_look(d->a, r.layer, rel, &r.before, &r.after, e) < 0)
 			return -1;
 		if (r.before.mode && !S_ISDIR(r.before.mode))
-			return no_directory(d, c, &r, e);
-		if (!r.before.mode) {
+			no_directory(d, c, &r);
+		if (!S_ISDIR(r.before.mode)) {
 			r.flags |= apply_is_copy(d->a, r.layer, rel) ? 0 : PLAN_BARE;
-			if (add(d, &r, e) < 0)
+			if (draft_add(d, &r, e) < 0)
 				return -1;
-			later(d, rel, &r, true);
+			r.before = (struct ident){ 0 }; /* a new one */
+			draft_later(d, rel, &r, true);
 			buf_reset(&d->made);
 			buf_adds(&d->made, rel);
 		}
@@ -346,29 +332,23 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 	if (d->w->paths && need_parents(d, c, e) < 0)
 		return -1;
 	r->kind = r->before.mode ? PLAN_REPLACE : PLAN_CREATE;
-	if (r->kind == PLAN_REPLACE && d->w->paths && !d->w->dry_run &&
-	    S_ISREG(r->after.mode) && r->after.nlink > 1 && apply_unshare(d->a, r, e) < 0)
-		return -1;
-	if (!S_ISDIR(r->after.mode) && r->after.nlink > 1 && r->kind == PLAN_CREATE) {
-		twins_add(&d->added, r->layer, &r->after, c->rel);
-		return touch_parent(d, r->layer, c->rel, e);
-	}
+	if (!S_ISDIR(r->after.mode) && r->after.nlink > 1)
+		return one_of_several(d, r, e);
 	if (!S_ISDIR(r->after.mode))
-		return add(d, r, e);
+		return draft_add(d, r, e);
 	if (!r->before.mode && is_split(d, c->path)) {
 		r->kind = PLAN_MKDIR;
 		r->flags |= apply_is_copy(d->a, r->layer, c->rel) ? 0 : PLAN_BARE;
-		if (add(d, r, e) < 0)
+		if (draft_add(d, r, e) < 0)
 			return -1;
-		later(d, c->rel, r, true);
+		draft_later(d, c->rel, r, true);
 		return 0;
 	}
 	/* It moves when the links in it are in order. */
 	if ((d->nwholes & (d->nwholes - 1)) == 0)
 		d->wholes = xrealloc(d->wholes, (d->nwholes ? 2 * d->nwholes : 8) *
 							sizeof(*d->wholes));
-	d->wholes[d->nwholes] = *r;
-	d->wholes[d->nwholes++].rel = xstrdup(r->rel);
+	plan_rec_copy(&d->wholes[d->nwholes++], r);
 	return touch_parent(d, r->layer, c->rel, e);
 }
 
@@ -415,22 +395,27 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	struct draft *d = arg;
 	struct plan_rec r = { .layer = (uint32_t)c->layer, .rel = c->rel };
 	bool visible = c->kind != CHANGE_MODIFY || c->what & ~(unsigned)CHANGE_TIMES;
+	bool same;
 
+	ident_from(&c->before, &r.before);
+	ident_from(&c->after, &r.after);
+	same = c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(r.after.mode);
+	/* Chosen or not: others can be linked to it. */
+	if (same && r.after.nlink > 1)
+		twins_add(&d->same, &r);
 	if (d->w->paths && !chosen_has(d->w->paths, c->path)) {
 		d->res->left = d->res->left || visible;
 		if (c->kind == CHANGE_MODIFY && S_ISDIR(c->after.st_mode))
-			return later_times(d, r.layer, c->rel, false, e);
+			return draft_later_times(d, r.layer, c->rel, false, e);
 		return 0;
 	}
 	if (draft_check_sides(d, c->path, e) < 0)
 		return -1;
 	if (!d->looking && draft_is_kept(d, c->path))
 		return 0;
-	ident_from(&c->before, &r.before);
-	ident_from(&c->after, &r.after);
-	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(r.after.mode)) {
+	if (same) {
 		if (r.after.nlink > 1)
-			twins_add(&d->anchors, r.layer, &r.after, c->rel);
+			twins_add(&d->several, &r);
 		return 0;
 	}
 	/* The directory around it stays, and so does this. */
@@ -460,7 +445,7 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 		r.flags |= PLAN_IS_DIR;
 	if (part_of_whole(d, c)) {
 		if (r.after.mode && !S_ISDIR(r.after.mode) && r.after.nlink > 1)
-			twins_add(&d->inner, r.layer, &r.after, c->rel);
+			twins_add(&d->inner, &r);
 		return 0;
 	}
 	if (c->kind == CHANGE_MODIFY)
@@ -474,77 +459,15 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	if (c->kind == CHANGE_DELETE) {
 		r.kind = PLAN_DELETE;
 		r.after = (struct ident){ 0 };
-		return r.before.mode ? add(d, &r, e) : 0;
+		return r.before.mode ? draft_add(d, &r, e) : 0;
 	}
 	return created(d, c, &r, e);
-}
-
-/* Does a name of this inode stay in the upper, because it was not chosen? */
-static bool stays_behind(const struct draft *d, const struct twin *t)
-{
-	const struct twin *added = twins_find(&d->added, t->layer, t->ino);
-	const struct twin *inner = twins_find(&d->inner, t->layer, t->ino);
-
-	if (!d->w->paths && !d->kept)
-		return false;
-	return (added ? added->names : 0) + (inner ? inner->names : 0) < t->after.nlink;
-}
-
-/* New names: of a host inode that stays, a link to it; else the staged inode moves there. */
-static int add_twins(struct draft *d, struct err *e)
-{
-	for (size_t i = 0; i < d->added.n; i++) {
-		const struct twin *t = &d->added.v[i];
-		const struct twin *anchor = twins_find(&d->anchors, t->layer, t->ino);
-		struct plan_rec r = { .kind = anchor ? PLAN_LINK : PLAN_CREATE,
-				      .layer = t->layer,
-				      .rel = t->rel,
-				      .link = anchor ? anchor->rel : NULL,
-				      .after = t->after };
-
-		if (!anchor && !d->w->dry_run && stays_behind(d, t) &&
-		    apply_unshare(d->a, &r, e) < 0)
-			return -1;
-		if (add(d, &r, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* In a new directory a name of a host inode that stays arrives as a copy: a link instead. */
-static int add_inner_twins(struct draft *d, struct err *e)
-{
-	for (size_t i = 0; i < d->inner.n; i++) {
-		const struct twin *t = &d->inner.v[i];
-		const struct twin *anchor = twins_find(&d->anchors, t->layer, t->ino);
-		AUTO_FREE char *dir = xstrdup(t->rel);
-		struct plan_rec r = { .kind = PLAN_LINK,
-				      .flags = PLAN_STAGED,
-				      .layer = t->layer,
-				      .rel = t->rel,
-				      .after = t->after };
-		struct plan_rec parent = { .layer = t->layer, .flags = PLAN_IS_DIR };
-		struct ident none;
-
-		if (!anchor && !d->w->dry_run && stays_behind(d, t) &&
-		    apply_unshare(d->a, &r, e) < 0)
-			return -1;
-		if (!anchor)
-			continue;
-		r.link = anchor->rel;
-		*strrchr(dir, '/') = '\0';
-		if (add(d, &r, e) < 0 ||
-		    apply_look(d->a, t->layer, dir, &none, &parent.after, e) < 0)
-			return -1;
-		later(d, dir, &parent, true);
-	}
-	return 0;
 }
 
 static int add_wholes(struct draft *d, struct err *e)
 {
 	for (size_t i = 0; i < d->nwholes; i++)
-		if (add(d, &d->wholes[i], e) < 0)
+		if (draft_add(d, &d->wholes[i], e) < 0)
 			return -1;
 	return 0;
 }
@@ -553,24 +476,23 @@ static int add_wholes(struct draft *d, struct err *e)
 static int add_dirs(struct draft *d, struct err *e)
 {
 	for (size_t i = d->ndirs; i > 0; i--)
-		if (d->dirs[i - 1].due && add(d, &d->dirs[i - 1].rec, e) < 0)
+		if (d->dirs[i - 1].due && draft_add(d, &d->dirs[i - 1].rec, e) < 0)
 			return -1;
 	return 0;
 }
 
 static void draft_free(struct draft *d)
 {
-	for (size_t i = 0; i < d->ndirs; i++) {
-		free((char *)(uintptr_t)d->dirs[i].rec.rel);
-		free((char *)(uintptr_t)d->dirs[i].rec.xbefore);
-	}
+	for (size_t i = 0; i < d->ndirs; i++)
+		plan_rec_free(&d->dirs[i].rec);
 	free(d->dirs);
 	for (size_t i = 0; i < d->nwholes; i++)
-		free((char *)(uintptr_t)d->wholes[i].rel);
+		plan_rec_free(&d->wholes[i]);
 	free(d->wholes);
 	free(d->above);
-	twins_free(&d->anchors);
-	twins_free(&d->added);
+	twins_free(&d->same);
+	twins_free(&d->dressed);
+	twins_free(&d->several);
 	twins_free(&d->inner);
 	twins_free(&d->given);
 	buf_free(&d->made);
@@ -635,9 +557,7 @@ int draft_make(struct home *h, const struct txn *t, const struct commit_wish *w,
 		r = change_walk(layers, n, on_change, &d, e);
 	d.walked = true;
 	if (r == 0)
-		r = add_twins(&d, e);
-	if (r == 0)
-		r = add_inner_twins(&d, e);
+		r = draft_links(&d, e);
 	if (r == 0)
 		r = add_wholes(&d, e);
 	if (r == 0)

@@ -10,7 +10,7 @@
 #include "txn/known.h"
 #include "txn/twins.h"
 
-/* A commit's change list while it is made. For draft.c and draft_judge.c alone. */
+/* A commit's change list while it is made. For draft*.c alone. */
 struct draft {
 	const struct txn *t;
 	const struct commit_wish *w;
@@ -19,13 +19,14 @@ struct draft {
 	struct plan_writer *plan;
 	struct known *known;
 	struct commit_result *res;
-	struct twins
-		anchors;    /* names whose host inode stays: others can be linked to it */
-	struct twins added; /* new names of inodes with several */
-	struct twins given; /* inodes with several names, by the group they get */
+	/* Of inodes with several names, until all of them are known (draft_links.c): */
+	struct twins same;    /* names that the command has left as the host has them */
+	struct twins several; /* steps at chosen names; kind 0: one of @same */
+	struct twins dressed; /* of these, the host's inodes that get other attributes */
+	struct twins inner;   /* names in new directories, which are moved whole */
+	struct twins given;   /* by the group they get */
 	struct plan_rec *wholes; /* new directories */
 	size_t nwholes;
-	struct twins inner; /* the same in new directories, which are moved whole */
 	/* Directories, in the order met; their attributes come last, deepest first. */
 	struct draft_dir {
 		struct plan_rec rec;
@@ -64,5 +65,16 @@ void draft_conflict(struct draft *d, const struct change *c, const char *what);
 void draft_check_conflict(struct draft *d, const struct change *c,
 			  const struct ident *host);
 void draft_check_risk(struct draft *d, const struct change *c);
+
+/* Appends a step. */
+int draft_add(struct draft *d, struct plan_rec *r, struct err *e);
+/* A directory whose attributes may have to be set when all else is done. */
+void draft_later(struct draft *d, const char *rel, const struct plan_rec *r, bool due);
+/* One that is not itself committed: only its mtime goes with what it holds. */
+int draft_later_times(struct draft *d, uint32_t layer, const char *rel, bool due,
+		      struct err *e);
+
+/* The steps at names of inodes with several, when the walk is over. */
+int draft_links(struct draft *d, struct err *e);
 
 #endif

@@ -110,7 +110,8 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	const struct reading *rd = arg;
 	const struct fate f = { .gone = rd->undo,
-				.other = rd->own && r->flags & PLAN_FORCE,
+				.other = rd->own &&
+					 r->flags & (PLAN_FORCE | PLAN_TOUCHED),
 				.kind = r->kind,
 				.flags = r->flags,
 				.before = r->before,

@@ -156,10 +156,17 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		v.made = !undone;
 		break;
 	case PLAN_LINK:
+		/* The inode of a name in a staged directory is not known. */
+		if (r->flags & PLAN_STAGED)
+			return 0;
+		break;
 	case PLAN_LEAVE:
 		return 0;
 	}
 	tell(rd->k, r->layer, r->rel, &v);
+	/* Another name has moved the ctime of this one, and back. */
+	if (r->kind == PLAN_LINK || r->flags & PLAN_LINKED)
+		tell(rd->k, r->layer, r->link, &(struct version){ .id = r->after });
 	return 0;
 }
 
@@ -494,6 +501,12 @@ bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char 
 	v = look(k, a, layer, rel, host);
 	return v == KNOWN_OTHER || (v == KNOWN_NOTHING && host->mode &&
 				    !came_with_ours(k, a, layer, rel, host));
+}
+
+bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
+	      const struct ident *host)
+{
+	return host->mode && look(k, a, layer, rel, host) == KNOWN_SAME;
 }
 
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)

@@ -50,6 +50,10 @@ bool known_touched(struct known *k, uint32_t layer, const char *rel,
 bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host);
 
+/* Is what the host has there known, and the same: by its identity, or in content and attributes? */
+bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
+	      const struct ident *host);
+
 /* The version known, whatever lies there now; false if there is none. */
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out);
 

@@ -100,6 +100,8 @@ int disk_unsettle(const struct txn_record *r); /* -errno */
  */
 struct base_notes {
 	struct apply *a;
+	/* It is what a commit has put there, wherever that is; and only who is asked for. */
+	bool ours;
 	struct plan_writer *w;
 	struct known *known; /* so far */
 	int64_t begin;
@@ -111,9 +113,10 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 	      const struct ident *host, struct err *e);
 void base_notes_free(struct base_notes *b); /* not the writer */
 
-/* Those noted while the command ran, and those noted at its end. */
+/* Those noted while the command ran, those noted at its end, and after a commit: left-OP. */
 #define SEEN "seen"
 #define BASE "base"
+#define LEFT_NEW "left.new"
 
 /* Puts it on the books; @op may be 0. */
 void txn_note(struct home *h, const char *event, int64_t txn, int64_t op);

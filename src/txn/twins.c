@@ -11,8 +11,8 @@ static size_t *slot(const struct twins *t, uint32_t layer, uint64_t ino)
 	size_t i = (ino * UINT64_C(0x9e3779b97f4a7c15) + layer) >> 20;
 
 	for (i &= t->nslots - 1; t->slots[i]; i = (i + 1) & (t->nslots - 1))
-		if (t->v[t->slots[i] - 1].ino == ino &&
-		    t->v[t->slots[i] - 1].layer == layer)
+		if (t->v[t->slots[i] - 1].rec.after.ino == ino &&
+		    t->v[t->slots[i] - 1].rec.layer == layer)
 			break;
 	return &t->slots[i];
 }
@@ -23,14 +23,14 @@ static void grow(struct twins *t)
 	t->nslots = t->nslots ? 2 * t->nslots : 64;
 	t->slots = xcalloc(t->nslots, sizeof(*t->slots));
 	for (size_t i = 0; i < t->n; i++) {
-		size_t *s = slot(t, t->v[i].layer, t->v[i].ino);
+		size_t *s = slot(t, t->v[i].rec.layer, t->v[i].rec.after.ino);
 
 		if (!*s)
 			*s = i + 1;
 	}
 }
 
-void twins_add(struct twins *t, uint32_t layer, const struct ident *id, const char *rel)
+void twins_add(struct twins *t, const struct plan_rec *r)
 {
 	size_t *s;
 
@@ -38,9 +38,9 @@ void twins_add(struct twins *t, uint32_t layer, const struct ident *id, const ch
 		t->v = xrealloc(t->v, (t->n ? 2 * t->n : 8) * sizeof(*t->v));
 	if (2 * (t->n + 1) > t->nslots)
 		grow(t);
-	s = slot(t, layer, id->ino);
-	t->v[t->n] = (struct twin){ layer, id->ino, xstrdup(rel), *id, 1 };
-	t->n++;
+	s = slot(t, r->layer, r->after.ino);
+	plan_rec_copy(&t->v[t->n].rec, r);
+	t->v[t->n++].names = 1;
 	if (*s)
 		t->v[*s - 1].names++;
 	else
@@ -54,10 +54,17 @@ const struct twin *twins_find(const struct twins *t, uint32_t layer, uint64_t in
 	return at ? &t->v[at - 1] : NULL;
 }
 
+size_t twins_count(const struct twins *t, uint32_t layer, uint64_t ino)
+{
+	const struct twin *first = twins_find(t, layer, ino);
+
+	return first ? first->names : 0;
+}
+
 void twins_free(struct twins *t)
 {
 	for (size_t i = 0; i < t->n; i++)
-		free(t->v[i].rel);
+		plan_rec_free(&t->v[i].rec);
 	free(t->v);
 	free(t->slots);
 	*t = (struct twins){ 0 };

@@ -5,15 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "change/ident.h"
+#include "change/plan.h"
 
-/* Names of inodes that have several, found by layer and inode. */
+/* Steps at names of inodes that have several, found by layer and inode (@after's). */
 struct twin {
-	uint32_t layer;
-	uint64_t ino;
-	char *rel;
-	struct ident after;
-	size_t names; /* of this inode in the list; right in the first of them */
+	struct plan_rec rec; /* a copy */
+	size_t names;	     /* of this inode in the list; right in the first of them */
 };
 
 struct twins {
@@ -23,9 +20,11 @@ struct twins {
 	size_t nslots; /* a power of two, or 0 */
 };
 
-void twins_add(struct twins *t, uint32_t layer, const struct ident *id, const char *rel);
+void twins_add(struct twins *t, const struct plan_rec *r);
 /* The first that was added of this inode, or NULL. */
 const struct twin *twins_find(const struct twins *t, uint32_t layer, uint64_t ino);
+/* How many names of it there are. */
+size_t twins_count(const struct twins *t, uint32_t layer, uint64_t ino);
 void twins_free(struct twins *t);
 
 #endif

@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "sys/mountinfo.h"
 #include "txn/draft.h"
-#include "txn/history.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
+#include "txn/undo_parts.h"
 #include "txn/undone.h"
 
 /* Rollback and its undo touch nothing but the journal. */
@@ -44,265 +44,10 @@ static int flip(struct home *h, struct txn *t, const struct op_record *target, b
 	return 0;
 }
 
-/* What is undone or redone. */
-struct deed {
-	bool redo;
-	struct history ops;
-	const struct op_record *target; /* the commit or rollback */
-	const struct op_record *undo;	/* that is taken back by a redo */
-	struct standing *standing; /* undo of a commit: which of its steps there are */
-};
-
 static void deed_free(struct deed *d)
 {
 	standing_free(d->standing);
 	history_free(&d->ops);
-}
-
-struct subset {
-	const struct commit_wish *w;
-	const struct deed *d;
-	struct operation *o;
-	struct plan_writer *out;
-	uint64_t n;
-	struct buf dirs; /* that hold chosen paths: layer and path, one after the other */
-};
-
-static void dir_key(struct buf *key, uint32_t layer, const char *rel, size_t len)
-{
-	buf_reset(key);
-	buf_addf(key, "%c%u/", '\0', layer);
-	buf_add(key, rel, len);
-	buf_addc(key, '\0');
-}
-
-static void note_parent(struct subset *s, const struct plan_rec *r)
-{
-	const char *slash = strrchr(r->rel, '/');
-	AUTO_BUF struct buf key = BUF_INIT;
-
-	dir_key(&key, r->layer, slash ? r->rel : ".",
-		slash ? (size_t)(slash - r->rel) : 1);
-	if (!memmem(buf_str(&s->dirs), s->dirs.len, buf_str(&key), key.len))
-		buf_add(&s->dirs, buf_str(&key), key.len);
-}
-
-/*
- * A directory that the transaction has changed since the commit: on the host that is undone; in
- * the layer it stays as it is, whatever is put back into it.
- */
-static int keep_dir(struct subset *s, struct plan_rec *r, struct err *e)
-{
-	struct plan_rec own = { .kind = PLAN_DIR,
-				.flags = PLAN_IS_DIR | PLAN_ASIDE,
-				.layer = r->layer,
-				.rel = r->rel };
-	struct ident host;
-
-	r->flags &= ~(unsigned)PLAN_PARK;
-	if (apply_look(s->o->apply, r->layer, r->rel, &host, &own.after, e) < 0 ||
-	    plan_add_as(s->out, r, r->serial, e) < 0)
-		return -1;
-	return plan_add_as(s->out, &own, r->serial, e);
-}
-
-/* Places in old/ go by the number that the step had in the commit. */
-static int keep(struct subset *s, struct plan_rec *r, bool taken, struct err *e)
-{
-	return taken && r->kind == PLAN_DIR ? keep_dir(s, r, e)
-					    : plan_add_as(s->out, r, r->serial, e);
-}
-
-/* The directory of a chosen path stays as the commit left it, its mtime included. */
-static int keep_parent(struct subset *s, const struct plan_rec *r, bool taken,
-		       struct err *e)
-{
-	AUTO_BUF struct buf key = BUF_INIT;
-	struct plan_rec copy = *r;
-
-	dir_key(&key, r->layer, r->rel, strlen(r->rel));
-	if (!r->before.mode ||
-	    !memmem(buf_str(&s->dirs), s->dirs.len, buf_str(&key), key.len))
-		return 0;
-	copy.before.mtime = r->after.mtime;
-	if (!(r->flags & PLAN_TIMES)) {
-		copy.before.mode = r->after.mode;
-		copy.before.uid = r->after.uid;
-		copy.before.gid = r->after.gid;
-	}
-	copy.flags &= ~(unsigned)PLAN_XATTR;
-	copy.nxbefore = copy.nxafter = 0;
-	return keep(s, &copy, taken, e);
-}
-
-/* Is the host to win here? Only where there is something to win: 1. -1: *e is set. */
-static int is_theirs(struct subset *s, const struct plan_rec *r, const char *path,
-		     struct err *e)
-{
-	enum chosen_side side = chosen_side(s->w->ours, s->w->theirs, path);
-
-	if (side == CHOSEN_BOTH)
-		return chosen_twice(path, e);
-	if (side != CHOSEN_THEIRS || apply_check(s->o->apply, r, s->d->redo, e) == 0)
-		return 0;
-	return e->kind == ERR_CONFLICT ? 1 : -1;
-}
-
-/* Attributes: those that the step would set, on what is there now. */
-static void go_on_meta(struct plan_rec *r, bool redo, const struct ident *now)
-{
-	struct ident to = redo ? r->after : r->before;
-	struct ident set = *now;
-
-	set.mode = to.mode;
-	set.uid = to.uid;
-	set.gid = to.gid;
-	r->before = redo ? *now : set;
-	r->after = redo ? set : *now;
-}
-
-/*
- * The user wants a step done, whatever the host has there: if that is something else than the
- * step expects, the step becomes one that exchanges it, so that it is kept, and comes back if
- * this operation is taken back. 1; 0: there is nothing to do; -1: *e is set.
- */
-static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
-{
-	bool redo = s->d->redo;
-	struct ident now, up;
-
-	if (apply_check(s->o->apply, r, redo, e) == 0)
-		return 1;
-	if (e->kind != ERR_CONFLICT)
-		return -1;
-	/* Without its directory nothing can be done: that is told when it is tried. */
-	if (apply_lost_dir(s->o->apply))
-		return 1;
-	if (apply_look(s->o->apply, r->layer, r->rel, &now, &up, e) < 0)
-		return -1;
-	if (r->kind == PLAN_DIR)
-		return 0;
-	if (r->kind == PLAN_META) {
-		if ((now.mode ^ r->before.mode) & S_IFMT)
-			return 0;
-		go_on_meta(r, redo, &now);
-		return 1;
-	}
-	if (redo) {
-		if (r->kind == PLAN_CREATE)
-			r->kind = PLAN_REPLACE;
-		r->before = now;
-		return 1;
-	}
-	if (r->kind == PLAN_CREATE && !now.mode)
-		return 0;
-	r->after = now;
-	return 1;
-}
-
-static char *path_of(const struct operation *o, const struct plan_rec *r)
-{
-	const char *host = o->layers[r->layer].host;
-
-	return xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host, r->rel);
-}
-
-/*
- * What the commit replaced took the place of the command's own. If all of it is taken back but
- * this, the transaction is pending again, and would seem to have made that.
- */
-static bool is_kept_in_upper(const struct subset *s, const struct plan_rec *r)
-{
-	return !s->d->redo && !s->w->paths && r->kind == PLAN_REPLACE && r->before.mode &&
-	       !(r->flags & (PLAN_PARK | PLAN_CROSS | PLAN_MERGED));
-}
-
-/*
- * The transaction has gone on at the place in its layer where what was committed would go again:
- * its newer version stays, and the committed one is kept for a redo. 1; 0: nothing is in the way;
- * -1: *e is set. A redo takes it from where its undo has put it.
- */
-static int put_aside(const struct subset *s, struct plan_rec *r, struct err *e)
-{
-	int taken;
-
-	if (s->d->redo)
-		return 0;
-	r->flags &= ~(unsigned)PLAN_ASIDE;
-	taken = apply_is_taken(s->o->apply, r, e);
-	if (taken > 0 && r->kind != PLAN_DIR)
-		r->flags |= PLAN_ASIDE;
-	return taken;
-}
-
-static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
-{
-	struct subset *s = arg;
-	AUTO_FREE char *path = path_of(s->o, r);
-	struct plan_rec copy = *r;
-	int theirs, taken, stands = 1;
-
-	if (s->d->standing)
-		stands = standing_step(s->d->standing, &copy, e);
-	if (stands <= 0)
-		return stands;
-	taken = put_aside(s, &copy, e);
-	if (taken < 0)
-		return -1;
-	theirs = is_theirs(s, &copy, path, e);
-	if (theirs < 0)
-		return -1;
-	if (theirs && is_kept_in_upper(s, r)) {
-		copy.kind = PLAN_LEAVE;
-		copy.flags &= ~(unsigned)PLAN_FORCE;
-		return plan_add_as(s->out, &copy, r->serial, e);
-	}
-	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
-		return r->kind == PLAN_DIR ? keep_parent(s, &copy, taken, e) : 0;
-	/* What was decided for the commit was decided for the commit. */
-	copy.flags &= ~(unsigned)PLAN_FORCE;
-	if (chosen_side(s->w->ours, s->w->theirs, path) == CHOSEN_OURS) {
-		int goes = go_on(s, &copy, e);
-
-		if (goes <= 0)
-			return goes;
-		copy.flags |= PLAN_FORCE;
-	}
-	s->n++;
-	note_parent(s, r);
-	return keep(s, &copy, taken, e);
-}
-
-static int note_shared(void *arg, const struct plan_rec *r, struct err *e)
-{
-	(void)e;
-	apply_note_shared(arg, r, false);
-	return 0;
-}
-
-/* A change list of its own with the chosen steps of another. */
-static int choose(struct operation *o, const struct commit_wish *w, const struct deed *d,
-		  const char *from, const char *name, struct err *e)
-{
-	struct subset s = { .w = w, .d = d, .o = o };
-	struct plan *p = NULL;
-	uint64_t n;
-	int r;
-
-	if (plan_open(o->dir, from, &p, e) < 0)
-		return -1;
-	r = plan_create(o->dir, name, &s.out, e);
-	if (r == 0 && !d->redo)
-		r = plan_each(p, false, note_shared, o->apply, e);
-	if (r == 0)
-		r = plan_each(p, false, keep_chosen, &s, e);
-	if (r == 0)
-		r = plan_finish(s.out, &n, e);
-	else
-		plan_abandon(s.out);
-	plan_close(p);
-	buf_free(&s.dirs);
-	return r;
 }
 
 /* --- which commit, and how much of it --- */
@@ -319,7 +64,7 @@ struct census {
 static int count_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct census *c = arg;
-	AUTO_FREE char *path = path_of(c->o, r);
+	AUTO_FREE char *path = undo_path(c->o, r);
 	struct plan_rec copy = *r;
 	int stands = standing_step(c->standing, &copy, e);
 	bool any = false;
@@ -452,8 +197,11 @@ static int is_any_taken(struct operation *o, const char *list, struct err *e)
 	return plan_each(o->plan, false, find_taken, o->apply, e);
 }
 
-/* What the operation is to be, according to what it repeats or takes back. */
-static int describe(const struct txn *t, const struct deed *d, bool part,
+/*
+ * What the operation is to be, according to what it repeats or takes back. @afresh: with a list of
+ * its own in any case, by what the host has now.
+ */
+static int describe(const struct txn *t, const struct deed *d, bool part, bool afresh,
 		    const struct commit_wish *w, struct operation *o, struct err *e)
 {
 	struct commit_wish wish = *w;
@@ -473,7 +221,7 @@ static int describe(const struct txn *t, const struct deed *d, bool part,
 					     : part  ? t->rec.state
 						     : TXN_FROZEN,
 				    .begun_ns = operate_begun(t) };
-	if (!wish.paths && !wish.ours && !wish.theirs &&
+	if (!afresh && !wish.paths && !wish.ours && !wish.theirs &&
 	    (!d->standing || standing_is_plain(d->standing))) {
 		int taken = d->redo ? 0 : is_any_taken(o, list, e);
 
@@ -484,7 +232,8 @@ static int describe(const struct txn *t, const struct deed *d, bool part,
 		plan_close(o->plan);
 		o->plan = NULL;
 	}
-	if (operate_plan_name(name, e) < 0 || choose(o, &wish, d, list, name, e) < 0)
+	if (operate_plan_name(name, e) < 0 ||
+	    undo_list_make(o, &wish, d, list, name, e) < 0)
 		return -1;
 	o->op.plan = xstrdup(name);
 	o->own = true;
@@ -517,11 +266,36 @@ static int look_ahead(struct operation *o, bool redo, struct commit_result *res,
 {
 	struct foresight f = { o, res, redo };
 
-	if (!redo && plan_each(o->plan, false, note_shared, o->apply, e) < 0)
+	if (!redo && plan_each(o->plan, false, undo_note_shared, o->apply, e) < 0)
 		return -1;
 	if (plan_each(o->plan, false, foresee, &f, e) < 0)
 		return -1;
 	return res->conflicts.n ? err_set(e, ERR_CONFLICT, "the host has changed") : 0;
+}
+
+static int get_ready(const struct txn *t, const struct deed *d, bool part, bool afresh,
+		     const struct commit_wish *w, struct operation *o,
+		     struct commit_result *res, struct err *e)
+{
+	if (describe(t, d, part, afresh, w, o, e) < 0 ||
+	    (!o->plan && plan_open(o->dir, o->op.plan, &o->plan, e) < 0))
+		return -1;
+	o->op.changes = res->changes = plan_count(o->plan);
+	res->part = o->op.part;
+	apply_decided(o->apply, o->own, false);
+	return operate_reach(o, e) < 0 ? -1 : look_ahead(o, d->redo, res, e);
+}
+
+/* What met a conflict is looked at once more, by what the files hold. */
+static int get_ready_again(const struct txn *t, const struct deed *d, bool part,
+			   const struct commit_wish *w, struct operation *o,
+			   struct commit_result *res, struct err *e)
+{
+	plan_close(o->plan);
+	o->plan = NULL;
+	op_record_free(&o->op);
+	path_notes_free(&res->conflicts);
+	return get_ready(t, d, part, true, w, o, res, e);
 }
 
 static int carry_out(struct home *h, struct txn *t, bool redo, struct operation *o,
@@ -550,11 +324,24 @@ static int64_t last_end(const struct history *hi)
 	return last;
 }
 
+/* Whose new times are nobody's work. */
+struct excuses {
+	struct undone *put_back;
+	struct left *left;
+};
+
+static bool is_excused(void *arg, const char *path, const struct ident *id)
+{
+	const struct excuses *x = arg;
+
+	return undone_put_back(x->put_back, path, id) || left_is_at(x->left, path, id);
+}
+
 static int replay(struct home *h, struct txn *t, struct deed *d,
 		  const struct commit_wish *w, struct commit_result *res, struct err *e)
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
-	struct undone *put_back = NULL;
+	struct excuses excuses = { 0 };
 	struct operation o;
 	bool part;
 	int r;
@@ -564,22 +351,20 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 	o.progress = w->progress;
 	o.progress_arg = w->progress_arg;
 	r = locate(t, d, w, &o, &part, e);
-	if (r == 0 && !d->redo) {
-		put_back = undone_new(h, d->target->done_ns);
-		apply_since(o.apply, d->target->done_ns, undone_put_back, put_back);
-		apply_tags_since(o.apply, last_end(&d->ops));
-	}
 	if (r == 0)
-		r = describe(t, d, part, w, &o, e);
-	if (r == 0 && !o.plan)
-		r = plan_open(o.dir, o.op.plan, &o.plan, e);
+		d->left = d->redo ? left_new_redo(h, t, o.layers, o.nlayers)
+				  : left_new(h, t, d->target->id, o.layers, o.nlayers);
 	if (r == 0) {
-		o.op.changes = res->changes = plan_count(o.plan);
-		res->part = o.op.part;
-		apply_decided(o.apply, o.own, false);
-		r = operate_reach(&o, e);
-		if (r == 0)
-			r = look_ahead(&o, d->redo, res, e);
+		excuses.left = d->left;
+		excuses.put_back = undone_new(h, d->target->done_ns);
+		apply_since(o.apply, d->redo ? 0 : d->target->done_ns, is_excused,
+			    &excuses);
+		apply_moved_until(o.apply, last_end(&d->ops));
+	}
+	if (r == 0) {
+		r = get_ready(t, d, part, false, w, &o, res, e);
+		if (r < 0 && e->kind == ERR_CONFLICT && !o.own)
+			r = get_ready_again(t, d, part, w, &o, res, e);
 		if ((r < 0 || w->dry_run) && o.own)
 			unlinkat(o.dir, o.op.plan, 0);
 	}
@@ -587,7 +372,9 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 		r = carry_out(h, t, d->redo, &o, res, e);
 	if (r < 0 && e->kind == ERR_CONFLICT)
 		operate_conflict(t, &o, res, d->redo ? "redone" : "undone", e);
-	undone_free(put_back);
+	undone_free(excuses.put_back);
+	left_free(d->left); /* before the layers that it asks about */
+	d->left = NULL;
 	operate_close(&o);
 	return r;
 }

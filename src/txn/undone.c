@@ -15,7 +15,13 @@
 
 struct version {
 	uint64_t key; /* of the path */
+	int64_t until;
 	struct ident id;
+};
+
+/* When the last operation of a transaction ended. */
+struct end {
+	int64_t txn, ns;
 };
 
 struct undone {
@@ -24,9 +30,12 @@ struct undone {
 	bool loaded;
 	struct version *v;
 	size_t n;
+	struct end *ends;
+	size_t nends;
 	/* While a plan is read: */
 	struct change_layer *layers;
 	size_t nlayers;
+	int64_t until;
 	/* Operations to be read, when the journal has been gone through. */
 	struct op_record *ops;
 	size_t nops;
@@ -48,6 +57,7 @@ void undone_free(struct undone *u)
 	for (size_t i = 0; i < u->nops; i++)
 		op_record_free(&u->ops[i]);
 	free(u->ops);
+	free(u->ends);
 	free(u->v);
 	free(u);
 }
@@ -55,6 +65,18 @@ void undone_free(struct undone *u)
 static uint64_t key_of(const char *path)
 {
 	return XXH64(path, strlen(path), 0);
+}
+
+static struct end *end_of(struct undone *u, int64_t txn)
+{
+	for (size_t i = u->nends; i > 0; i--)
+		if (u->ends[i - 1].txn == txn)
+			return &u->ends[i - 1];
+	if ((u->nends & (u->nends - 1)) == 0)
+		u->ends = xrealloc(u->ends,
+				   (u->nends ? 2 * u->nends : 8) * sizeof(*u->ends));
+	u->ends[u->nends] = (struct end){ .txn = txn };
+	return &u->ends[u->nends++];
 }
 
 static int keep_op(void *arg, struct op_record *r, struct err *e)
@@ -65,8 +87,14 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 		     r->redone != 1) ||
 		    r->state == OP_REVERSED;
 
+	struct end *end;
+
 	(void)e;
-	if (!back || !r->plan || r->done_ns < u->since)
+	if (r->done_ns < u->since)
+		return 0;
+	end = end_of(u, r->txn);
+	end->ns = r->done_ns > end->ns ? r->done_ns : end->ns;
+	if (!back || !r->plan)
 		return 0;
 	if ((u->nops & (u->nops - 1)) == 0)
 		u->ops = xrealloc(u->ops, (u->nops ? 2 * u->nops : 8) * sizeof(*u->ops));
@@ -86,7 +114,7 @@ static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 	path = xasprintf("%s/%s", u->layers[r->layer].host, r->rel);
 	if ((u->n & (u->n - 1)) == 0)
 		u->v = xrealloc(u->v, (u->n ? 2 * u->n : 64) * sizeof(*u->v));
-	u->v[u->n++] = (struct version){ key_of(path), r->before };
+	u->v[u->n++] = (struct version){ key_of(path), u->until, r->before };
 	return 0;
 }
 
@@ -103,6 +131,7 @@ static void read_op(struct undone *u, const struct op_record *op)
 		dir = open(t.dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir >= 0 && plan_open(dir, op->plan, &p, &e) == 0) {
 		u->layers = txn_layers(&t, &u->nlayers);
+		u->until = end_of(u, op->txn)->ns;
 		plan_each(p, false, keep_version, u, &e);
 		free(u->layers);
 		plan_close(p);
@@ -148,7 +177,7 @@ bool undone_put_back(void *arg, const char *path, const struct ident *id)
 			high = mid;
 	}
 	for (; low < u->n && u->v[low].key == key; low++)
-		if (ident_same(&u->v[low].id, id))
+		if (ident_same(&u->v[low].id, id) && id->ctime < u->v[low].until)
 			return true;
 	return false;
 }

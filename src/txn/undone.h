@@ -15,7 +15,8 @@ struct undone;
 struct undone *undone_new(struct home *h, int64_t since);
 void undone_free(struct undone *u); /* NULL is fine */
 
-/* Is the object at @path one that was put back, and unchanged since? For apply_since(). */
+/* Is the object at @path one that was put back, and nobody has been at it since? For
+ * apply_since(). */
 bool undone_put_back(void *undone, const char *path, const struct ident *id);
 
 #endif

@@ -31,6 +31,43 @@ NEW = {
     "of the host's, other mode": ("echo x > h", "chmod 600 h; mkdir n; ln h n/c; ln h k"),
     "instead of a file": ("echo x > n", "rm n; mkdir n; echo 1 > n/f; ln n/f z"),
 }
+TWO = "echo x > h; echo y > k"
+# A name that the host has already becomes another name of a file that stays.
+INSTEAD = {
+    "of a file": (TWO, "ln -f h k"),
+    "the other way": (TWO, "ln -f k h"),
+    "of one with names": (TWO + "; ln k z", "ln -f h k"),
+    "one with names": (TWO + "; ln h z", "ln -f h k"),
+    "with another mode": (TWO, "chmod 600 h; ln -f h k"),
+    "with attributes": (TWO, "setfattr -n user.a -v 1 h; ln -f h k"),
+    "two names": (TWO + "; echo z > l", "ln -f h k; ln -f h l"),
+    "and a new one": (TWO, "ln -f h k; ln h n"),
+    "and one in a new directory": (TWO, "ln -f h k; mkdir n; ln h n/c"),
+    "of a link": ("echo x > h; ln -s h k", "ln -f h k"),
+    "of a directory": ("echo x > h; mkdir k; echo y > k/f", "rm -r k; ln h k"),
+    "of a fifo": ("echo x > h; mkfifo k", "ln -f h k"),
+    "the same content": ("echo x > h; cp -p h k; echo 1 > o", "ln -f h k; echo 2 > o"),
+    "the same content, other mode": ("echo x > h; cp -p h k; chmod 600 k", "ln -f h k"),
+    "of another's name": (TWO + "; ln h z", "ln -f k h"),
+    "in other directories": ("mkdir a b; echo x > a/f; echo y > b/f", "ln -f b/f a/f"),
+    "in a read-only one": ("mkdir a; echo x > h; echo y > a/f; chmod 555 a",
+                           "chmod 755 a; ln -f h a/f; chmod 555 a"),
+    "of a link, linked": ("ln -s 1 h; ln -s 2 k", "ln -fP h k"),
+    "both new content": (TWO, "echo new > h; ln -f h k"),
+    "a new one": (TWO, "echo new > n; ln -f n k"),
+    "and the first gone": (TWO, "ln -f h k; rm h"),
+}
+ONE = "mkdir a d; echo x > d/f; ln d/f a/g"
+# One name goes or changes, another gets attributes, which they have in common.
+DRESSED = {
+    "the other goes": (ONE, "chmod 600 a/g; rm d/f"),
+    "the first goes": (ONE, "chmod 600 d/f; rm a/g"),
+    "the other is written anew": (ONE, "chmod 600 a/g; rm d/f; echo new > d/f"),
+    "the other is a directory": (ONE, "chmod 600 a/g; rm d/f; mkdir d/f"),
+    "attributes": (ONE, "setfattr -n user.a -v 1 a/g; rm d/f"),
+    "the time": (ONE, "touch -d @1000000000 a/g; rm d/f"),
+    "three, one goes": (ONE + "; ln d/f z", "chmod 600 a/g; rm d/f; chmod 600 z"),
+}
 LOCKED = "mkdir e s; echo x > s/f"
 SHUT = {
     "by the command": (LOCKED, "ln s/f e/d; chmod 555 e"),
@@ -40,7 +77,9 @@ SHUT = {
     "in a new one": ("mkdir s; echo x > s/f", "mkdir -p n/e; ln s/f n/e/d; chmod 555 n/e"),
 }
 CASES = {**{f"gone, {k}": v for k, v in GONE.items()}, **{f"new, {k}": v for k, v in NEW.items()},
-         **{f"shut, {k}": v for k, v in SHUT.items()}}
+         **{f"shut, {k}": v for k, v in SHUT.items()},
+         **{f"instead, {k}": v for k, v in INSTEAD.items()},
+         **{f"dressed, {k}": v for k, v in DRESSED.items()}}
 
 
 def timeless(tree):
@@ -74,6 +113,50 @@ def test_back_and_forth(stet, work, kind):
         assert differences(done, same_inodes(work)) == []
         assert differences(linked, plain(work)) == []
         assert "all well" in stet("check").ok().out
+
+
+# The other name is not chosen, and the host has it already.
+PIECES = {
+    "new": ("mkdir d; echo x > h", "ln h d/k; echo 1 > o"),
+    "instead": ("mkdir d; echo x > h; echo y > d/k", "ln -f h d/k; echo 1 > o"),
+    "in a new directory": ("echo x > h", "mkdir d; ln h d/k; echo 1 > o"),
+    "two": ("mkdir d; echo x > h; echo y > d/k", "ln -f h d/k; ln h d/l; echo 1 > o"),
+}
+
+
+@pytest.mark.parametrize("kind", PIECES)
+def test_a_piece_of_it(stet, work, kind):
+    before, inside = PIECES[kind]
+    shell(before, work)
+    old = same_inodes(work)
+    stet.sh(inside, cwd=work).ok()
+    commit(stet, work, "d").ok()
+    assert (work / "d/k").samefile(work / "h") and not (work / "o").exists()
+    part = same_inodes(work)
+    undo(stet, work).ok()
+    assert differences(old, same_inodes(work)) == []
+    redo(stet, work).ok()
+    assert differences(part, same_inodes(work)) == []
+    commit(stet, work).ok()
+    assert differences(ran(work.parent, before, inside), timeless(plain(work))) == []
+    # What the command does to the file from here on is no conflict with our own links.
+    undo(stet, work).ok()
+    stet("explore", "--", "sh", "-c", "echo more >> h", cwd=work).ok()
+    commit(stet, work, "h").ok()
+    assert (work / "h").read_text() == "x\nmore\n"
+
+
+def test_other_attributes_each(stet, work):
+    """Two names of one file, and the command saw it become two: it stays so."""
+    shell(ONE, work)
+    old = same_inodes(work)
+    stet.sh("chmod 600 a/g; chmod 640 d/f", cwd=work).ok()
+    commit(stet, work).ok()
+    assert [oct((work / n).stat().st_mode & 0o777) for n in ("a/g", "d/f")] == ["0o600", "0o640"]
+    undo(stet, work).ok()
+    assert differences(old, same_inodes(work)) == []
+    redo(stet, work).ok()
+    assert oct((work / "d/f").stat().st_mode & 0o777) == "0o640"
 
 
 @pytest.mark.parametrize("mode", ["111", "000"])

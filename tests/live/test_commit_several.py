@@ -24,9 +24,11 @@ def contents(top):
             name = os.path.relpath(path, top)
             if os.path.islink(path):
                 found[name] = "-> " + os.readlink(path)
-                continue
-            with open(path, encoding="utf-8") as f:
-                found[name] = f.read().strip()
+            elif os.path.isfile(path):
+                with open(path, encoding="utf-8") as f:
+                    found[name] = f.read().strip()
+            else:
+                found[name] = oct(os.lstat(path).st_mode)
     return found
 
 

@@ -16,6 +16,7 @@
 #include "sys/mountinfo.h"
 #include "torture.h"
 #include "txn/commit.h"
+#include "txn/left.h"
 
 void die(const char *fmt, ...)
 {
@@ -134,6 +135,26 @@ static int do_to_disk(const struct txn *t)
 	return txn_on_disk(&t->rec) ? 0 : -1;
 }
 
+static int find_commit(void *id, struct op_record *r, struct err *e)
+{
+	(void)e;
+	if (r->kind == OP_COMMIT)
+		*(int64_t *)id = r->id;
+	return r->kind == OP_COMMIT;
+}
+
+static int do_touch(struct home *h, const struct site *s, const struct txn *t,
+		    struct err *e)
+{
+	int64_t op = 0;
+
+	if (journal_op_each(h->journal, t->rec.id, find_commit, &op, e) < 0 ||
+	    txn_note_left(h, t, op, e) < 0)
+		return -1;
+	tree_touch(s);
+	return 0;
+}
+
 static int do_end(struct home *h, struct txn *t, struct err *e)
 {
 	return txn_end(h, t, 0, "exit", e) < 0 ? -1 : txn_note_base(t, e);
@@ -147,7 +168,8 @@ static int do_operate(struct home *h, const struct site *s, struct txn *t, enum 
 					      "deep-new/level", "ro",
 					      "opaque/new",	"dir-file",
 					      "anchor*",	"full-deleted/sub",
-					      "pair-new1",	NULL };
+					      "pair-new1",	"file-dir/in",
+					      "over-exact",	NULL };
 	const char *paths[ARRAY_SIZE(chosen)] = { 0 };
 	const char *const all[] = { s->host[0], NULL };
 	struct commit_wish w = { .accept_risky = true };
@@ -239,6 +261,8 @@ static int child(const struct site *s, enum action a, struct result *r)
 	case ACT_EDIT:
 		tree_edit(s);
 		return 0;
+	case ACT_TOUCH:
+		return do_touch(&h, s, &t, &r->e);
 	case ACT_END:
 		return do_end(&h, &t, &r->e);
 	case ACT_TO_DISK:

@@ -153,6 +153,13 @@ const struct scenario scenarios[] = {
 	  TXN_FROZEN,
 	  ACT_REDO,
 	  "EIO kill recover" },
+	{ "undo-touched",
+	  { UNTIL_END, ACT_COMMIT, ACT_TOUCH },
+	  ACT_UNDO,
+	  TXN_COMMITTED,
+	  TXN_FROZEN,
+	  ACT_REDO,
+	  ERRORS " recover" },
 	/* What the commit had replaced there is the transaction's no more: PLAN_LEAVE. */
 	{ "undo-theirs",
 	  { UNTIL_END, ACT_COMMIT, ACT_EDIT_AGAIN },

@@ -34,6 +34,7 @@ void tree_remove(const char *path);
 bool tree_foreign(const struct site *s);    /* objects of another group; false: cannot */
 void tree_edit(const struct site *s);	    /* somebody works on the host meanwhile */
 void tree_edit_again(const struct site *s); /* after the commit, on what it changed */
+void tree_touch(const struct site *s);	    /* the same, but nothing is changed */
 /* The command does more to an upper of TREE_FULL. @round: 1, 2, … */
 void tree_more(const char *up, int round);
 /* And where ACT_COMMIT_PART has committed something of it. */
@@ -59,6 +60,7 @@ enum action {
 	ACT_FILL_GROUP,	 /* what has another group on the host */
 	ACT_EDIT,	 /* on the host */
 	ACT_EDIT_AGAIN,	 /* after a commit */
+	ACT_TOUCH,	 /* after a commit, of which it is noted what it left */
 	ACT_END,
 	ACT_TO_DISK, /* its layers are written to the disk */
 	ACT_COMMIT,

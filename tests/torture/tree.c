@@ -276,6 +276,13 @@ static void host_links(struct build *b)
 	hard(b, "hard1", "hard2");
 	hard(b, "hard1", "hard3");
 	file(b, "anchor", "linked\n", 0644, S_PLAIN);
+	file(b, "anchored", "by itself\n", 0644, 0);
+	file(b, "exact", "linked\n", 0644, S_PLAIN);
+	file(b, "over-exact", "by itself\n", 0600, 0);
+	fifo(b, "fifo-exact");
+	file(b, "dressed1", "linked\n", 0644, S_PLAIN);
+	hard(b, "dressed1", "dressed2");
+	hard(b, "dressed1", "dressed3");
 	file(b, "pair1", "linked\n", 0644, 0);
 	hard(b, "pair1", "pair2");
 	dir(b, "shared", 0755, 0);
@@ -387,6 +394,7 @@ static void up_kinds(struct build *b)
 {
 	dir(b, "file-dir", 0755, 0);
 	file(b, "file-dir/in", "inside\n", 0644, 0);
+	file(b, "file-dir/more", "inside\n", 0644, 0);
 	file(b, "dir-file", "a file\n", 0644, 0);
 	file(b, "link-file", "a file\n", 0644, 0);
 	sym(b, "fifo-link", "plain");
@@ -401,6 +409,15 @@ static void up_links(struct build *b)
 	whiteout(b, "hard3");
 	copy(b, "anchor", "linked\n", 0600, S_PLAIN);
 	hard(b, "anchor", "anchor-name");
+	/* Names that the host has, and now they are others of a file that stays. */
+	hard(b, "anchor", "anchored");
+	copy(b, "exact", "linked\n", 0644, S_PLAIN);
+	hard(b, "exact", "over-exact");
+	hard(b, "exact", "fifo-exact");
+	/* One gets attributes, which others have that go. */
+	copy(b, "dressed1", "linked\n", 0600, S_PLAIN);
+	whiteout(b, "dressed2");
+	dir(b, "dressed3", 0755, 0);
 	copy(b, "pair1", "both of them\n", 0644, 0);
 	hard(b, "pair1", "pair2");
 	file(b, "pair-new1", "new pair\n", 0644, 0);
@@ -448,6 +465,7 @@ static void up_small(struct build *b)
 	file(b, "new/file", "new\n", 0644, 0);
 	copy(b, "anchor", "linked\n", 0600, S_PLAIN);
 	hard(b, "anchor", "anchor-name");
+	hard(b, "anchor", "anchored");
 }
 
 static gid_t second_group(void)
@@ -619,6 +637,19 @@ void tree_edit_again(const struct site *s)
 	must(utimensat(b.root, "plain", (struct timespec[]){ st.st_atim, st.st_mtim }, 0),
 	     "utimens", "plain");
 	close(b.root);
+}
+
+/* Another time, and the same content. */
+void tree_touch(const struct site *s)
+{
+	struct build b;
+
+	begin(&b, s->host[0], 5500);
+	dress(&b, "plain/modified", 0644, stamp_of(&b, 0));
+	dress(&b, "plain/chmodded", 0755, stamp_of(&b, 0));
+	dress(&b, "plain/new", 0640, stamp_of(&b, 0));
+	dress(&b, "new/file", 0644, stamp_of(&b, 0));
+	finish(&b);
 }
 
 bool tree_foreign(const struct site *s)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_LEFT_H
+#define STET_TXN_LEFT_H
+
+#include "change/change.h"
+#include "change/ident.h"
+#include "txn/txn.h"
+
+/*
+ * What a commit has left on the host: digests of the files that it put there, noted when it is
+ * done, off the critical path. With them an undo tells a file that was merely touched since, or
+ * saved once more as it was, from one that was changed. Without them, and beyond a bounded
+ * amount, it judges by times, and is stricter.
+ */
+
+/* Notes them for operation @op, a commit of @t that is done. What has been changed by now is left
+ * out. Failing does no harm. */
+int txn_note_left(struct home *h, const struct txn *t, int64_t op, struct err *e);
+
+/* For asking; private to the room. Nothing is read before the first question, and what cannot be
+ * read is not known. */
+struct left;
+
+/* What the host is to have when the commit @op of @t is undone. All of them must outlive it. */
+struct left *left_new(struct home *h, const struct txn *t, int64_t op,
+		      const struct change_layer *layers, size_t n);
+/* The same when a commit of @t is to be done again: what the host had before. */
+struct left *left_new_redo(struct home *h, const struct txn *t,
+			   const struct change_layer *layers, size_t n);
+void left_free(struct left *l); /* NULL is fine */
+
+/* Is the file that the host has there now still what it was, in content and attributes? */
+bool left_is(struct left *l, uint32_t layer, const char *rel, const struct ident *now);
+/* The same by its path. */
+bool left_is_at(struct left *l, const char *path, const struct ident *now);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "txn/chosen.h"
+#include "txn/undo_parts.h"
+
+/* The list of an undo or redo that is not just that of what it takes back: chosen paths, sides that
+ * the user has decided for, files that were touched, places that are taken. */
+
+struct subset {
+	const struct commit_wish *w;
+	const struct deed *d;
+	struct operation *o;
+	struct plan_writer *out;
+	uint64_t n;
+	struct buf dirs; /* that hold chosen paths: layer and path, one after the other */
+};
+
+static void dir_key(struct buf *key, uint32_t layer, const char *rel, size_t len)
+{
+	buf_reset(key);
+	buf_addf(key, "%c%u/", '\0', layer);
+	buf_add(key, rel, len);
+	buf_addc(key, '\0');
+}
+
+static void note_parent(struct subset *s, const struct plan_rec *r)
+{
+	const char *slash = strrchr(r->rel, '/');
+	AUTO_BUF struct buf key = BUF_INIT;
+
+	dir_key(&key, r->layer, slash ? r->rel : ".",
+		slash ? (size_t)(slash - r->rel) : 1);
+	if (!memmem(buf_str(&s->dirs), s->dirs.len, buf_str(&key), key.len))
+		buf_add(&s->dirs, buf_str(&key), key.len);
+}
+
+/*
+ * A directory that the transaction has changed since the commit: on the host that is undone; in
+ * the layer it stays as it is, whatever is put back into it.
+ */
+static int keep_dir(struct subset *s, struct plan_rec *r, struct err *e)
+{
+	struct plan_rec own = { .kind = PLAN_DIR,
+				.flags = PLAN_IS_DIR | PLAN_ASIDE,
+				.layer = r->layer,
+				.rel = r->rel };
+	struct ident host;
+
+	r->flags &= ~(unsigned)PLAN_PARK;
+	if (apply_look(s->o->apply, r->layer, r->rel, &host, &own.after, e) < 0 ||
+	    plan_add_as(s->out, r, r->serial, e) < 0)
+		return -1;
+	return plan_add_as(s->out, &own, r->serial, e);
+}
+
+/* Places in old/ go by the number that the step had in the commit. */
+static int keep(struct subset *s, struct plan_rec *r, bool taken, struct err *e)
+{
+	return taken && r->kind == PLAN_DIR ? keep_dir(s, r, e)
+					    : plan_add_as(s->out, r, r->serial, e);
+}
+
+/* The directory of a chosen path stays as the commit left it, its mtime included. */
+static int keep_parent(struct subset *s, const struct plan_rec *r, bool taken,
+		       struct err *e)
+{
+	AUTO_BUF struct buf key = BUF_INIT;
+	struct plan_rec copy = *r;
+
+	dir_key(&key, r->layer, r->rel, strlen(r->rel));
+	if (!r->before.mode ||
+	    !memmem(buf_str(&s->dirs), s->dirs.len, buf_str(&key), key.len))
+		return 0;
+	copy.before.mtime = r->after.mtime;
+	if (!(r->flags & PLAN_TIMES)) {
+		copy.before.mode = r->after.mode;
+		copy.before.uid = r->after.uid;
+		copy.before.gid = r->after.gid;
+	}
+	copy.flags &= ~(unsigned)PLAN_XATTR;
+	copy.nxbefore = copy.nxafter = 0;
+	return keep(s, &copy, taken, e);
+}
+
+/* Is the host to win here? Only where there is something to win: 1. -1: *e is set. */
+static int is_theirs(struct subset *s, const struct plan_rec *r, const char *path,
+		     struct err *e)
+{
+	enum chosen_side side = chosen_side(s->w->ours, s->w->theirs, path);
+
+	if (side == CHOSEN_BOTH)
+		return chosen_twice(path, e);
+	if (side != CHOSEN_THEIRS || apply_check(s->o->apply, r, s->d->redo, e) == 0)
+		return 0;
+	return e->kind == ERR_CONFLICT ? 1 : -1;
+}
+
+/* Attributes: those that the step would set, on what is there now. */
+static void go_on_meta(struct plan_rec *r, bool redo, const struct ident *now)
+{
+	struct ident to = redo ? r->after : r->before;
+	struct ident set = *now;
+
+	set.mode = to.mode;
+	set.uid = to.uid;
+	set.gid = to.gid;
+	r->before = redo ? *now : set;
+	r->after = redo ? set : *now;
+}
+
+/*
+ * The user wants a step done, whatever the host has there: if that is something else than the
+ * step expects, the step becomes one that exchanges it, so that it is kept, and comes back if
+ * this operation is taken back. 1; 0: there is nothing to do; -1: *e is set.
+ */
+static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
+{
+	bool redo = s->d->redo;
+	struct ident now, up;
+
+	if (apply_check(s->o->apply, r, redo, e) == 0)
+		return 1;
+	if (e->kind != ERR_CONFLICT)
+		return -1;
+	/* Without its directory nothing can be done: that is told when it is tried. */
+	if (apply_lost_dir(s->o->apply))
+		return 1;
+	if (apply_look(s->o->apply, r->layer, r->rel, &now, &up, e) < 0)
+		return -1;
+	if (r->kind == PLAN_DIR)
+		return 0;
+	if (r->kind == PLAN_META) {
+		if ((now.mode ^ r->before.mode) & S_IFMT)
+			return 0;
+		go_on_meta(r, redo, &now);
+		return 1;
+	}
+	if (redo) {
+		if (r->kind == PLAN_CREATE)
+			r->kind = PLAN_REPLACE;
+		r->before = now;
+		return 1;
+	}
+	if (r->kind == PLAN_CREATE && !now.mode)
+		return 0;
+	r->after = now;
+	return 1;
+}
+
+/* Somebody has touched the file, or saved it as it was: the step is about what is there now. */
+static int accept_touched(const struct subset *s, struct plan_rec *r, struct err *e)
+{
+	struct ident now, up;
+
+	if (apply_check(s->o->apply, r, s->d->redo, e) == 0)
+		return 0;
+	if (e->kind != ERR_CONFLICT)
+		return -1;
+	if (apply_lost_dir(s->o->apply))
+		return 0;
+	if (apply_look(s->o->apply, r->layer, r->rel, &now, &up, e) < 0)
+		return -1;
+	if (!left_is(s->d->left, r->layer, r->rel, &now))
+		return 0;
+	r->flags |= PLAN_TOUCHED;
+	if (r->kind == PLAN_META)
+		go_on_meta(r, s->d->redo, &now);
+	else if (s->d->redo)
+		r->before = now;
+	else
+		r->after = now;
+	return 0;
+}
+
+char *undo_path(const struct operation *o, const struct plan_rec *r)
+{
+	const char *host = o->layers[r->layer].host;
+
+	return xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host, r->rel);
+}
+
+/*
+ * What the commit replaced took the place of the command's own. If all of it is taken back but
+ * this, the transaction is pending again, and would seem to have made that.
+ */
+static bool is_kept_in_upper(const struct subset *s, const struct plan_rec *r)
+{
+	return !s->d->redo && !s->w->paths && r->kind == PLAN_REPLACE && r->before.mode &&
+	       !(r->flags & (PLAN_PARK | PLAN_CROSS)) && !plan_is_apart(r);
+}
+
+/*
+ * The transaction has gone on at the place in its layer where what was committed would go again:
+ * its newer version stays, and the committed one is kept for a redo. 1; 0: nothing is in the way;
+ * -1: *e is set. A redo takes it from where its undo has put it.
+ */
+static int put_aside(const struct subset *s, struct plan_rec *r, struct err *e)
+{
+	int taken;
+
+	if (s->d->redo)
+		return 0;
+	r->flags &= ~(unsigned)PLAN_ASIDE;
+	taken = apply_is_taken(s->o->apply, r, e);
+	if (taken > 0 && r->kind != PLAN_DIR)
+		r->flags |= PLAN_ASIDE;
+	return taken;
+}
+
+static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct subset *s = arg;
+	AUTO_FREE char *path = undo_path(s->o, r);
+	struct plan_rec copy = *r;
+	int theirs, taken, stands = 1;
+
+	if (s->d->standing)
+		stands = standing_step(s->d->standing, &copy, e);
+	if (stands <= 0)
+		return stands;
+	taken = put_aside(s, &copy, e);
+	if (taken < 0)
+		return -1;
+	theirs = is_theirs(s, &copy, path, e);
+	if (theirs < 0)
+		return -1;
+	if (theirs && is_kept_in_upper(s, r)) {
+		copy.kind = PLAN_LEAVE;
+		copy.flags &= ~(unsigned)PLAN_FORCE;
+		return plan_add_as(s->out, &copy, r->serial, e);
+	}
+	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
+		return r->kind == PLAN_DIR ? keep_parent(s, &copy, taken, e) : 0;
+	/* What was decided for the commit was decided for the commit. */
+	copy.flags &= ~(unsigned)(PLAN_FORCE | PLAN_TOUCHED);
+	if (chosen_side(s->w->ours, s->w->theirs, path) == CHOSEN_OURS) {
+		int goes = go_on(s, &copy, e);
+
+		if (goes <= 0)
+			return goes;
+		copy.flags |= PLAN_FORCE;
+	} else if (accept_touched(s, &copy, e) < 0) {
+		return -1;
+	}
+	s->n++;
+	note_parent(s, r);
+	return keep(s, &copy, taken, e);
+}
+
+int undo_note_shared(void *arg, const struct plan_rec *r, struct err *e)
+{
+	(void)e;
+	apply_note_shared(arg, r, false);
+	return 0;
+}
+
+int undo_list_make(struct operation *o, const struct commit_wish *w, const struct deed *d,
+		   const char *from, const char *name, struct err *e)
+{
+	struct subset s = { .w = w, .d = d, .o = o };
+	struct plan *p = NULL;
+	uint64_t n;
+	int r;
+
+	if (plan_open(o->dir, from, &p, e) < 0)
+		return -1;
+	r = plan_create(o->dir, name, &s.out, e);
+	if (r == 0 && !d->redo)
+		r = plan_each(p, false, undo_note_shared, o->apply, e);
+	if (r == 0)
+		r = plan_each(p, false, keep_chosen, &s, e);
+	if (r == 0)
+		r = plan_finish(s.out, &n, e);
+	else
+		plan_abandon(s.out);
+	plan_close(p);
+	buf_free(&s.dirs);
+	return r;
+}

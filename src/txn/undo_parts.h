@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TXN_UNDO_PARTS_H
+#define STET_TXN_UNDO_PARTS_H
+
+#include "txn/history.h"
+#include "txn/left.h"
+#include "txn/operate.h"
+
+/* For undo.c and undo_list.c alone. */
+
+/* What is undone or redone. */
+struct deed {
+	bool redo;
+	struct history ops;
+	const struct op_record *target; /* the commit or rollback */
+	const struct op_record *undo;	/* that is taken back by a redo */
+	struct standing *standing; /* undo of a commit: which of its steps there are */
+	struct left *left;	   /* what the host is to have */
+};
+
+/* Writes a change list of its own, @name, with the steps of the list @from that are wanted, as the
+ * host and the layers are now. */
+int undo_list_make(struct operation *o, const struct commit_wish *w, const struct deed *d,
+		   const char *from, const char *name, struct err *e);
+
+/* The host path of a step. */
+char *undo_path(const struct operation *o, const struct plan_rec *r);
+
+/* A plan_fn for an apply: see apply_note_shared(). */
+int undo_note_shared(void *apply, const struct plan_rec *r, struct err *e);
+
+#endif
