@@ -112,8 +112,11 @@ int main(int argc, char **argv)
 		check(seccomp_rule_add_array(c, r[i].action, r[i].nr, r[i].nargs,
 					     &r[i].arg),
 		      "rule");
-	if (has(argc, argv, "lone"))
+	if (has(argc, argv, "lone")) {
 		check(seccomp_rule_add(c, no_groups, SCMP_SYS(getgroups), 0), "groups");
+		/* Only this call, which is git's: others link by another. See notify.c. */
+		check(seccomp_rule_add(c, SCMP_ACT_NOTIFY, SCMP_SYS(link), 0), "link");
+	}
 	if (has(argc, argv, "gate"))
 		for (size_t i = 0; i < sizeof(execs) / sizeof(*execs); i++)
 			check(seccomp_rule_add(c, SCMP_ACT_NOTIFY, execs[i], 0), "gate");

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "runner/caller.h"
 #include "sys/guise.h"
 #include "sys/movedir.h"
 #include "sys/peek.h"
@@ -81,79 +82,10 @@ static void decode(const struct seccomp_data *d, struct rename_args *a)
 								   : 0 };
 }
 
-/* The directory a path starts from, as a name of ours. */
-static void base_name(pid_t pid, int dirfd, const char *path, char *out, size_t len)
-{
-	if (path[0] == '/')
-		snprintf(out, len, "/proc/%d/root", (int)pid);
-	else if (dirfd == AT_FDCWD)
-		snprintf(out, len, "/proc/%d/cwd", (int)pid);
-	else
-		snprintf(out, len, "/proc/%d/fd/%d", (int)pid, dirfd);
-}
-
-static bool is_directory(pid_t pid, int dirfd, const char *path)
-{
-	char base[64], full[PATH_MAX + sizeof(base) + 1];
-	struct stat st;
-
-	base_name(pid, dirfd, path, base, sizeof(base));
-	snprintf(full, sizeof(full), "%s/%s", base, path);
-	return lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* The directory above the last component, and that component. */
-struct place {
-	int dir;
-	char name[NAME_MAX + 1];
-};
-
-static int find_place(int base, char *path, struct place *p)
-{
-	size_t n = strlen(path);
-	char *slash, *name;
-
-	while (n > 1 && path[n - 1] == '/')
-		path[--n] = '\0';
-	slash = strrchr(path, '/');
-	name = slash ? slash + 1 : path;
-	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return -EBUSY;
-	if (strlen(name) > NAME_MAX)
-		return -ENAMETOOLONG;
-	memcpy(p->name, name, strlen(name) + 1);
-	*name = '\0';
-	while (*path == '/')
-		path++; /* the base is the caller's root already */
-	p->dir = openat(base, *path ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return p->dir < 0 ? -errno : 0;
-}
-
-static int open_base(pid_t pid, int dirfd, const char *path)
-{
-	char name[64];
-	int fd;
-
-	base_name(pid, dirfd, path, name, sizeof(name));
-	fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* A caller in a chroot of its own resolves links against another root than we would. */
-static bool same_root(pid_t pid)
-{
-	struct stat a, b;
-	char name[64];
-
-	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
-	return stat(name, &a) == 0 && stat("/", &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
-
 /* In a child: the rename, done for the caller. */
 static int rename_for(const struct notify *n, const struct rename_args *a, char *old)
 {
-	struct place from = { .dir = -1 }, to = { .dir = -1 };
+	struct caller_place from = { .dir = -1 }, to = { .dir = -1 };
 	AUTO_CLOSE int oldbase = -1, newbase = -1;
 	pid_t pid = (pid_t)n->u.req->pid;
 	struct guise caller;
@@ -163,17 +95,17 @@ static int rename_for(const struct notify *n, const struct rename_args *a, char 
 
 	if (len < 0)
 		return (int)len;
-	if (!same_root(pid))
+	if (!caller_same_root(pid))
 		return -EXDEV;
-	oldbase = open_base(pid, a->olddir, old);
-	newbase = open_base(pid, a->newdir, new);
+	oldbase = caller_base(pid, a->olddir, old);
+	newbase = caller_base(pid, a->newdir, new);
 	if (oldbase < 0 || newbase < 0)
 		return oldbase < 0 ? oldbase : newbase;
 	r = unotify_valid(&n->u, n->u.req->id) ? guise_take(&caller, pid) : -ENOENT;
 	if (r == 0)
-		r = find_place(oldbase, old, &from);
+		r = caller_find(oldbase, old, &from);
 	if (r == 0)
-		r = find_place(newbase, new, &to);
+		r = caller_find(newbase, new, &to);
 	if (r < 0)
 		return r;
 	if (syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, a->flags) == 0)
@@ -195,11 +127,23 @@ static bool concerns_directory(pid_t pid, const struct rename_args *a, const cha
 {
 	char new[PATH_MAX];
 
-	if (is_directory(pid, a->olddir, old))
+	if (caller_is_directory(pid, a->olddir, old))
 		return true;
 	return a->flags == RENAME_EXCHANGE &&
 	       peek_string(pid, a->new, new, sizeof(new)) >= 0 &&
-	       is_directory(pid, a->newdir, new);
+	       caller_is_directory(pid, a->newdir, new);
+}
+
+/* Leaves a request to a child of ours: true in that, which answers it. */
+static bool leave_to_child(struct notify *n)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		unotify_answer(&n->u, n->u.req->id, -ENOMEM, false);
+	if (child > 0)
+		helpers_add(&n->helpers, child);
+	return child == 0;
 }
 
 static int serve_rename(struct notify *n)
@@ -207,24 +151,85 @@ static int serve_rename(struct notify *n)
 	const struct seccomp_notif *req = n->u.req;
 	struct rename_args a;
 	char old[PATH_MAX];
-	pid_t child;
 	int r;
 
 	decode(&req->data, &a);
 	if (peek_string((pid_t)req->pid, a.old, old, sizeof(old)) < 0 ||
 	    !concerns_directory((pid_t)req->pid, &a, old))
 		return unotify_answer(&n->u, req->id, 0, true);
-	child = fork();
-	if (child < 0)
-		return unotify_answer(&n->u, req->id, -ENOMEM, false);
-	if (child > 0) {
-		n->renames++;
-		helpers_add(&n->helpers, child);
+	n->renames++;
+	if (!leave_to_child(n))
 		return 0;
-	}
 	r = rename_for(n, &a, old);
 	log_debug("rename of directory %s: %s", old, r < 0 ? strerror(-r) : "done");
 	unotify_answer(&n->u, req->id, r, false);
+	_exit(0);
+}
+
+/* Is it git that calls? By its name alone: nobody gains anything by it. */
+static bool is_git(pid_t pid)
+{
+	char name[64], exe[PATH_MAX];
+	const char *base;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	n = readlink(name, exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return false;
+	exe[n] = '\0';
+	base = strrchr(exe, '/');
+	return base && strcmp(base, "/git") == 0;
+}
+
+/*
+ * In a child: a link, made for the caller. A new name of a file that the host has gets another inode
+ * number than the first one. 1: it is for the kernel to say what is wrong.
+ */
+static int link_for(const struct notify *n)
+{
+	struct caller_place from = { .dir = -1 }, to = { .dir = -1 };
+	const struct seccomp_notif *req = n->u.req;
+	AUTO_CLOSE int oldbase = -1, newbase = -1;
+	pid_t pid = (pid_t)req->pid;
+	char old[PATH_MAX], new[PATH_MAX];
+	struct stat before, after;
+	struct guise caller;
+
+	if (peek_string(pid, req->data.args[0], old, sizeof(old)) < 0 ||
+	    peek_string(pid, req->data.args[1], new, sizeof(new)) < 0 ||
+	    !caller_same_root(pid))
+		return 1;
+	oldbase = caller_base(pid, AT_FDCWD, old);
+	newbase = caller_base(pid, AT_FDCWD, new);
+	if (oldbase < 0 || newbase < 0 || !unotify_valid(&n->u, req->id) ||
+	    guise_take(&caller, pid) < 0 || caller_find(oldbase, old, &from) < 0 ||
+	    caller_find(newbase, new, &to) < 0 ||
+	    fstatat(from.dir, from.name, &before, AT_SYMLINK_NOFOLLOW) < 0)
+		return 1;
+	if (linkat(from.dir, from.name, to.dir, to.name, 0) < 0)
+		return -errno;
+	if (fstatat(to.dir, to.name, &after, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (after.st_ino == before.st_ino && after.st_dev == before.st_dev))
+		return 0;
+	return unlinkat(to.dir, to.name, 0) < 0 ? -errno : -EXDEV;
+}
+
+/*
+ * git compares the two, and dies if they differ; where it cannot link, it copies. So it is told that
+ * it cannot. Others do not look, and get their link.
+ */
+static int serve_link(struct notify *n)
+{
+	const struct seccomp_notif *req = n->u.req;
+	int r;
+
+	if (!is_git((pid_t)req->pid))
+		return unotify_answer(&n->u, req->id, 0, true);
+	if (!leave_to_child(n))
+		return 0;
+	r = link_for(n);
+	unotify_answer(&n->u, req->id, r > 0 ? 0 : r, r > 0);
 	_exit(0);
 }
 
@@ -239,6 +244,6 @@ int notify_serve(struct notify *n)
 		gate_request(n->gate);
 		return 0;
 	}
-	r = serve_rename(n);
+	r = nr == SYS_link ? serve_link(n) : serve_rename(n);
 	return r == -ENOENT ? 0 : r;
 }

@@ -18,6 +18,9 @@
  * rename. Directories are renamed by a child of PID 1, so that a long move holds up nobody
  * else: only those that the caller could rename (sys/movedir.h).
  *
+ * For an ordinary user git is told that it cannot link what the host has, and copies it: the
+ * kernel gives the second name another inode number, and git dies of that.
+ *
  * Execs are the gate's (gate/gate.h).
  */
 

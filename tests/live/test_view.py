@@ -157,6 +157,23 @@ rm -rf .git && git init -q .
     assert differences(before, digest(work)) == []
 
 
+def test_git_clones_what_the_host_has(stet, work):
+    """By links, as it does outside, or by copies: whole in any case. A link is a link for others."""
+    outside(stet, "git init -q r; cd r; for i in 1 2 3; do echo $i > f$i; git add f$i; "
+            "git commit -qm $i; done; git gc -q; echo 4 > f4; git add f4; git commit -qm 4", work, GIT)
+    r = stet.sh("""set -e
+git clone -q r copy
+git -C copy fsck --strict 2>&1
+git clone -q --mirror "$PWD/r" mirror
+git clone -q --shared r shared
+git clone -q copy again
+[ "$(git -C again log --format=%s | tr '\\n' ' ')" = "4 3 2 1 " ]
+ln r/f1 linked; perl -e 'link("r/f2", "linked2") or die "$!"'
+[ "$(stat -c %h linked linked2 | sort -u)" = 2 ]
+""", cwd=work, env=GIT).ok()
+    assert r.err == ""
+
+
 def test_git_mv_status_afterwards(stet, work):
     """The host sees a renamed directory as what it is."""
     assert outside(stet, REPO, work, GIT).returncode == 0
