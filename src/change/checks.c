@@ -120,9 +120,9 @@ static bool is_in_old(const struct plan_rec *r)
 }
 
 /*
- * A file that is the same by all that stat(2) tells but for its ctime, which has moved since we were
- * last at it: somebody has written to it and set its time again, or given it attributes, or nothing
- * but a link. Only who knows what it held can tell.
+ * A file that is the same by all that stat(2) tells but for its ctime, which has moved since we
+ * were last at it: somebody has written to it and set its time again, or given it attributes,
+ * or nothing but a link. Only who knows what it held can tell.
  */
 static int check_untouched(struct apply *a, const struct plan_rec *r,
 			   const struct ident *now, const char *what, struct err *e)

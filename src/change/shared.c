@@ -50,10 +50,9 @@ void apply_note_shared(struct apply *a, const struct plan_rec *r, bool forward)
 {
 	struct ident id;
 
-	switch (r->kind) {
-	case PLAN_LINK:
+	if (r->kind == PLAN_LINK || r->flags & PLAN_LINKED)
 		note_target(a, r);
-		break;
+	switch (r->kind) {
 	case PLAN_META: /* the host's inode, before and after */
 		id = r->after;
 		id.ino = r->before.ino;
@@ -62,9 +61,6 @@ void apply_note_shared(struct apply *a, const struct plan_rec *r, bool forward)
 		note_one(a, &id);
 		break;
 	case PLAN_REPLACE:
-		if (r->flags & PLAN_LINKED)
-			note_target(a, r);
-		/* fall through */
 	case PLAN_DELETE:
 	case PLAN_CREATE:
 		note_one(a, forward ? &r->before : &r->after);

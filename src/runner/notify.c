@@ -183,8 +183,8 @@ static bool is_git(pid_t pid)
 }
 
 /*
- * In a child: a link, made for the caller. A new name of a file that the host has gets another inode
- * number than the first one. 1: it is for the kernel to say what is wrong.
+ * In a child: a link, made for the caller. A new name of a file that the host has gets another
+ * inode number than the first one. 1: it is for the kernel to say what is wrong.
  */
 static int link_for(const struct notify *n)
 {
@@ -216,8 +216,8 @@ static int link_for(const struct notify *n)
 }
 
 /*
- * git compares the two, and dies if they differ; where it cannot link, it copies. So it is told that
- * it cannot. Others do not look, and get their link.
+ * git compares the two, and dies if they differ; where it cannot link, it copies. So it is told
+ * that it cannot. Others do not look, and get their link.
  */
 static int serve_link(struct notify *n)
 {

@@ -146,6 +146,19 @@ def test_a_piece_of_it(stet, work, kind):
     assert (work / "h").read_text() == "x\nmore\n"
 
 
+def test_no_name_is_left_behind(stet, work):
+    """The store keeps what was replaced, and no names of what was not."""
+    shell(TWO, work)
+    stet.sh("ln -f h k", cwd=work).ok()
+    for _ in range(2):
+        commit(stet, work).ok()
+        assert (work / "h").stat().st_nlink == 2
+        undo(stet, work).ok()
+        assert (work / "h").stat().st_nlink == (work / "k").stat().st_nlink == 1
+    redo(stet, work).ok()
+    assert (work / "h").stat().st_nlink == 2
+
+
 def test_other_attributes_each(stet, work):
     """Two names of one file, and the command saw it become two: it stays so."""
     shell(ONE, work)
