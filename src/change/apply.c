@@ -135,9 +135,11 @@ void apply_moved_until(struct apply *a, int64_t ns)
 	a->moved = ns;
 }
 
-void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
+void apply_since(struct apply *a, int64_t committed, int64_t put, apply_excuse *excuse,
+		 void *arg)
 {
-	a->since = ns;
+	a->committed = committed;
+	a->since = put;
 	a->excuse = excuse;
 	a->excuse_arg = arg;
 }
@@ -670,7 +672,8 @@ static bool was_never(struct apply *a, const struct plan_rec *r)
 	struct place p;
 	struct err e;
 
-	if (r->kind != PLAN_CREATE && r->kind != PLAN_LINK && r->kind != PLAN_MKDIR)
+	if ((r->kind != PLAN_CREATE && r->kind != PLAN_LINK && r->kind != PLAN_MKDIR) ||
+	    r->flags & PLAN_STAGED) /* in a directory that is back by now */
 		return false;
 	if (apply_at(a, r, &p, &e) == 0 || e.kind != ERR_CONFLICT)
 		return false;

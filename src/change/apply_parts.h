@@ -18,8 +18,8 @@ struct apply {
 	bool lost_dir;	 /* the last step's directory is not there */
 	bool decided;	 /* see apply_decided() */
 	bool takes_back;
-	int64_t since; /* see apply_since() */
-	int64_t moved; /* see apply_moved_until() */
+	int64_t committed, since; /* see apply_since() */
+	int64_t moved;		  /* see apply_moved_until() */
 	apply_excuse *excuse;
 	void *excuse_arg;
 	int64_t began; /* see apply_began() */
@@ -143,8 +143,10 @@ int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct er
 int apply_check_link(struct apply *a, const struct plan_rec *r, const struct place *p,
 		     bool forward, struct err *e);
 int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
-/* PLAN_LINKED (of others: nothing): makes the name that is to take the place, and takes it away
- * when it is back. */
+/* PLAN_LINKED (of others: nothing): can the name that is to take the place be made? Makes it; and
+ * takes it away when it is back. */
+int apply_check_name(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     struct err *e);
 int apply_make_name(struct apply *a, const struct plan_rec *r, const struct place *p,
 		    struct err *e);
 int apply_drop_name(struct apply *a, const struct plan_rec *r, const struct place *p,

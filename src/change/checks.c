@@ -19,6 +19,7 @@ struct search {
 	/* Until then other names of what it finds may have been moved by ourselves. */
 	int64_t moved;
 	bool excuses; /* what we put back ourselves does not count */
+	bool files;   /* nor do directories by themselves */
 	struct buf path;
 };
 
@@ -79,7 +80,8 @@ static int has_newer(struct search *s, int dir, const char *name)
 	for (size_t i = 0; i < names.n && x == 0; i++) {
 		buf_addf(&s->path, "/%s", names.v[i]);
 		x = ident_at(fd, names.v[i], &id);
-		if (x == 0 && id.ctime >= s->since && !is_moved(s, &id))
+		if (x == 0 && id.ctime >= s->since && !is_moved(s, &id) &&
+		    !(s->files && S_ISDIR(id.mode)))
 			x = !(s->excuses && s->a->excuse &&
 			      s->a->excuse(s->a->excuse_arg, buf_str(&s->path), &id));
 		if (x == 0 && S_ISDIR(id.mode))
@@ -145,6 +147,9 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	const struct ident *to = forward ? &r->after : &r->before;
 	const char *when = forward ? "was changed on the host"
 				   : "was changed on the host after the commit";
+	const char *touched =
+		forward ? "was changed or touched on the host"
+			: "was changed or touched on the host after the commit";
 
 	if (r->kind == PLAN_DIR)
 		return ident_is(now, &r->before)
@@ -170,9 +175,48 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	if (!ident_same(now, from) && !(S_ISDIR(now->mode) && ident_is(now, from)))
 		return apply_conflict(a, r, now->mode ? when : "was deleted on the host",
 				      e);
-	if (check_untouched(a, r, now, when, e) < 0)
+	if (check_untouched(a, r, now, touched, e) < 0 ||
+	    (forward && apply_check_name(a, r, p, e) < 0))
 		return -1;
 	return forward ? 0 : apply_whole(a, r, p, now, e);
+}
+
+/* A directory that has taken the place of something else: is there room for that? */
+static int expect_instead(struct apply *a, const struct plan_rec *r,
+			  const struct place *p, const struct ident *now, bool forward,
+			  struct err *e)
+{
+	/* Later commits, and their undos, have been at the directories in it. One of
+	 * somebody's that is empty is found when ours is taken away. */
+	struct search s = { .a = a,
+			    .since = a->since,
+			    .moved = a->moved,
+			    .excuses = true,
+			    .files = true };
+	int x = 0;
+
+	if (forward)
+		return S_ISDIR(now->mode) || ident_same(now, &r->before)
+			       ? 0
+			       : apply_conflict(a, r,
+						now->mode ? "was changed on the host"
+							  : "was deleted on the host",
+						e);
+	if (!now->mode || ident_is(now, &r->before))
+		return 0;
+	if (!S_ISDIR(now->mode))
+		return apply_conflict(a, r, "was changed on the host after the commit",
+				      e);
+	if (a->since) {
+		buf_addf(&s.path, "%s/%s", a->layers[r->layer].host, r->rel);
+		x = has_newer(&s, p->host, p->name);
+		buf_free(&s.path);
+	}
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return x ? apply_conflict(a, r,
+				  "holds what was made on the host after the commit", e)
+		 : 0;
 }
 
 static bool is_looked_at(const struct plan_rec *r)
@@ -184,6 +228,7 @@ static bool is_looked_at(const struct plan_rec *r)
 	case PLAN_META:
 		return true;
 	case PLAN_DIR: /* of one that was there before, and must be in either direction */
+	case PLAN_MKDIR: /* instead of something else */
 		return r->before.mode;
 	case PLAN_LINK:
 		return !(r->flags & PLAN_STAGED);
@@ -206,16 +251,19 @@ int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	if (r->kind == PLAN_LINK)
 		return apply_check_link(a, r, &p, forward, e);
 	x = ident_at(p.host, p.name, &now);
-	return x < 0 ? apply_failed(a, r, x, e) : expect(a, r, &p, &now, forward, e);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return r->kind == PLAN_MKDIR ? expect_instead(a, r, &p, &now, forward, e)
+				     : expect(a, r, &p, &now, forward, e);
 }
 
 /* Was the upper's directory made after the commit? Then what lay in the one before is gone. */
 static int is_new_dir(const struct apply *a, int up)
 {
 	struct ident dir;
-	int x = a->since ? ident_at(up, ".", &dir) : 0;
+	int x = a->committed ? ident_at(up, ".", &dir) : 0;
 
-	return a->since && x == 0 ? dir.btime >= a->since : x;
+	return a->committed && x == 0 ? dir.btime >= a->committed : x;
 }
 
 /* A commit leaves the directory in the upper with the attributes of its step. */

@@ -81,12 +81,12 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 			    : 0;
 		return x < 0 && x != -ENOTEMPTY ? apply_failed(a, r, x, e) : 0;
 	}
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	x = is_empty(p->old, p->slot);
+	/* Taken away before a crash, perhaps, which came before it was looked at. */
+	if (x == -ENOENT || x == 0)
+		x = is_empty(p->old, p->slot);
 	if (x == 0)
 		x = apply_rename(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);
-	return x < 0 ? apply_failed(a, r, x, e) : 0;
+	return x < 0 && x != -ENOENT ? apply_failed(a, r, x, e) : 0;
 }
 
 /*
@@ -135,7 +135,30 @@ static int mkdir_instead(struct apply *a, const struct plan_rec *r, const struct
 	return apply_exchange(a, r, p, &r->before, &dir, e);
 }
 
-/* What others have put into it since keeps it. */
+/*
+ * The directory has made room, here or before a crash: what others have put into it since keeps it,
+ * unless the user has said that it goes.
+ */
+static int leave_to_others(struct apply *a, const struct plan_rec *r,
+			   const struct place *p, struct err *e)
+{
+	struct ident dir;
+	int x = ident_at(p->staged, p->sname, &dir);
+
+	if (x == 0 && (!S_ISDIR(dir.mode) || apply_is_forced(a, r)))
+		return 0;
+	if (x == 0)
+		x = is_empty(p->staged, p->sname);
+	if (x > 0)
+		return 0;
+	if (x == 0)
+		x = apply_swap(a, p);
+	return x < 0 ? apply_failed(a, r, x, e)
+		     : apply_conflict(a, r,
+				      "holds what was made on the host after the commit",
+				      e);
+}
+
 static int unmake_instead(struct apply *a, const struct plan_rec *r,
 			  const struct place *p, const struct ident *now, struct err *e)
 {
@@ -145,23 +168,19 @@ static int unmake_instead(struct apply *a, const struct plan_rec *r,
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (ident_is(now, &r->before))
-		return 0;
+		return leave_to_others(a, r, p, e);
 	if (!ident_is(&kept, &r->before))
 		return apply_conflict(a, r, "has lost what it was before", e);
-	if (!S_ISDIR(now->mode))
+	if (!now->mode) { /* the directory was deleted since */
+		x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
+		return x < 0 ? apply_failed(a, r, x, e) : 0;
+	}
+	if (!S_ISDIR(now->mode) && !apply_is_forced(a, r))
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
-	if (apply_exchange(a, r, p, now, &r->before, e) < 0)
-		return -1;
-	x = is_empty(p->staged, p->sname);
-	if (x == 0)
-		x = apply_swap(a, p) < 0 ? -EIO : 0;
-	else if (x > 0)
-		return 0;
-	return x < 0 ? apply_failed(a, r, x, e)
-		     : apply_conflict(a, r,
-				      "holds what was made on the host after the commit",
-				      e);
+	return apply_exchange(a, r, p, now, &r->before, e) < 0
+		       ? -1
+		       : leave_to_others(a, r, p, e);
 }
 
 int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
@@ -184,7 +203,7 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 							     : unmark_copy(a, r, &p, e);
 	}
 	if (!forward) {
-		if (S_ISDIR(now.mode) && take_away(a, r, &p, e) < 0)
+		if ((S_ISDIR(now.mode) || !now.mode) && take_away(a, r, &p, e) < 0)
 			return -1;
 		return unmark_copy(a, r, &p, e);
 	}

@@ -14,6 +14,8 @@
 /* Steps that give an object of the host's another name, where there is none or instead of what
  * is there. */
 
+#define NO_TARGET "is to be another name of a file that the host does not have any more"
+
 /* A name that is made (of another), or taken away: @of is NULL. */
 struct naming {
 	int dir;
@@ -79,7 +81,7 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 		x = FAULT_POINT("apply.link");
 	if (x == 0)
 		x = set_name_anyhow(&(struct naming){ to, p->name, dir, base });
-	if (x == -EXDEV && staged) /* the copy will have to do */
+	if ((x == -EXDEV || x == -ENOENT) && staged) /* the copy will have to do */
 		x = apply_rename(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
@@ -131,6 +133,8 @@ int apply_check_link(struct apply *a, const struct plan_rec *r, const struct pla
 		x = ident_at(dir, base, &target);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
+	if (forward && !target.mode)
+		return apply_conflict(a, r, NO_TARGET, e);
 	if (!now.mode || ident_is(&now, &target))
 		return 0;
 	return apply_conflict(a, r,
@@ -167,28 +171,47 @@ int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct e
 		       : link_backward(a, r, &p, &now, &target, e);
 }
 
+/* 1: the name is there, from before a crash; or it is the host's own, kept by an undo. 0: it is
+ * to be made, of *@base in *@dir. */
+static int look_at_name(struct apply *a, const struct plan_rec *r, const struct place *p,
+			int *dir, const char **base, struct err *e)
+{
+	struct ident here, target = { 0 };
+	int x = ident_at(p->staged, p->sname, &here);
+
+	if (x == 0 && ident_is(&here, &r->after))
+		return 1;
+	*dir = fs_open_parent(a->roots[r->layer].host, r->link, base);
+	if (x == 0 && *dir >= 0)
+		x = ident_at(*dir, *base, &target);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return ident_is(&target, &r->after) ? 0 : apply_conflict(a, r, NO_TARGET, e);
+}
+
+int apply_check_name(struct apply *a, const struct plan_rec *r, const struct place *p,
+		     struct err *e)
+{
+	AUTO_CLOSE int dir = -1;
+	const char *base;
+
+	if (!(r->flags & PLAN_LINKED))
+		return 0;
+	return look_at_name(a, r, p, &dir, &base, e) < 0 ? -1 : 0;
+}
+
 int apply_make_name(struct apply *a, const struct plan_rec *r, const struct place *p,
 		    struct err *e)
 {
 	AUTO_CLOSE int dir = -1;
-	struct ident here, target;
 	const char *base;
 	int x;
 
 	if (!(r->flags & PLAN_LINKED))
 		return 0;
-	x = ident_at(p->staged, p->sname, &here);
-	if (x == 0 && ident_is(&here, &r->after))
-		return 0; /* before a crash; or the host's own, kept by an undo */
-	dir = fs_open_parent(a->roots[r->layer].host, r->link, &base);
-	if (x == 0)
-		x = dir < 0 ? dir : ident_at(dir, base, &target);
-	if (x < 0)
-		return apply_failed(a, r, x, e);
-	if (!ident_is(&target, &r->after))
-		return apply_conflict(
-			a, r,
-			"is to be another name of a file that the host has replaced", e);
+	x = look_at_name(a, r, p, &dir, &base, e);
+	if (x != 0)
+		return x < 0 ? -1 : 0;
 	x = FAULT_POINT("apply.make-name");
 	if (x == 0)
 		x = set_name_anyhow(&(struct naming){ p->staged, p->sname, dir, base });

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "change/apply.h"
 #include "change/meta.h"
+#include "change/own.h"
 #include "sys/rmtree.h"
 #include "txn/commit.h"
 #include "txn/known.h"
@@ -304,4 +305,20 @@ int disk_unsettle(const struct txn_record *r)
 	if (!FAULT_AT("disk.unsettle"))
 		fd = open(unsettled, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : 0;
+}
+
+int layers_own(const struct txn_record *r, struct err *e)
+{
+	AUTO_FREE struct change_layer *layers = NULL;
+	size_t n;
+
+	layers = txn_layers(r, &n);
+	for (size_t i = 0; i < n; i++) {
+		int x = layers[i].away ? 0 : own_layer(&layers[i]);
+
+		if (x < 0)
+			return err_sys(e, x, "cannot part %s from what the host has",
+				       layers[i].upper);
+	}
+	return 0;
 }

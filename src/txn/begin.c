@@ -422,7 +422,8 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 	if (r < 0)
 		return err_sys(e, r, "cannot change %s", t->rec.dir);
 	/* The layers are not what was undone from here on, even if we do not come far. */
-	if (make_stage(h, v, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0)
+	if (make_stage(h, v, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0 ||
+	    layers_own(&t->rec, e) < 0)
 		return -1;
 	for (size_t i = 0; i < v->nlayers; i++) {
 		struct view_layer *l = &v->layers[i];

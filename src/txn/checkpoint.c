@@ -486,7 +486,8 @@ static int begin_change(struct checks *c, int64_t back_to, struct err *e)
 			return err_sys(e, errno, "cannot note that the change begins");
 	}
 	/* What was undone was another state: to do that again would commit a mixture. */
-	if (journal_op_stale(c->h->journal, c->t->rec.id, e) < 0)
+	if (journal_op_stale(c->h->journal, c->t->rec.id, e) < 0 ||
+	    (!c->live && layers_own(&c->t->rec, e) < 0))
 		return -1;
 	return journal_changing_set(c->h->journal, c->t->rec.id, back_to, e);
 }

@@ -66,17 +66,27 @@ static bool contradicts(struct twins *hosts, const struct plan_rec *r)
 	return false;
 }
 
-/* Then the second becomes a file of its own, in a directory that did not expect that. */
-static int split(struct draft *d, struct plan_rec *r, struct err *e)
+/* A name is moved in a directory that did not expect that. */
+static int touch_dir(struct draft *d, const struct plan_rec *r, struct err *e)
 {
 	const char *slash = strrchr(r->rel, '/');
 	AUTO_FREE char *dir = slash ? xstrndup(r->rel, (size_t)(slash - r->rel))
 				    : xstrdup(".");
 
+	return draft_later_times(d, r->layer, dir, true, e);
+}
+
+/* Then the second becomes a file of its own, as it is. */
+static int split(struct draft *d, struct plan_rec *r, struct err *e)
+{
+	struct ident host;
+
 	r->kind = PLAN_REPLACE;
 	r->flags &= ~(unsigned)PLAN_XATTR;
 	r->nxbefore = r->nxafter = 0;
-	return draft_later_times(d, r->layer, dir, true, e);
+	return apply_look(d->a, r->layer, r->rel, &host, &r->after, e) < 0
+		       ? -1
+		       : touch_dir(d, r, e);
 }
 
 static int settle_attributes(struct draft *d, struct err *e)
@@ -108,18 +118,22 @@ static int move(struct draft *d, struct plan_rec *r, struct err *e)
 }
 
 /* What the anchor's inode will be when its own step is done. */
-static struct ident as_it_will_be(const struct twin *anchor)
+static int as_it_will_be(struct draft *d, const struct twin *anchor, struct ident *id,
+			 struct err *e)
 {
-	struct ident id = anchor->rec.before;
+	const struct plan_rec *r = &anchor->rec;
+	struct ident up;
 
-	if (anchor->rec.kind == PLAN_META) {
-		id.mode = anchor->rec.after.mode;
-		id.uid = anchor->rec.after.uid;
-		id.gid = anchor->rec.after.gid;
-		id.mtime = anchor->rec.after.mtime;
+	if (apply_look(d->a, r->layer, r->rel, id, &up, e) < 0)
+		return -1;
+	if (r->kind == PLAN_META) {
+		id->mode = r->after.mode;
+		id->uid = r->after.uid;
+		id->gid = r->after.gid;
+		id->mtime = r->after.mtime;
 	}
-	id.nlink++;
-	return id;
+	id->nlink++;
+	return 0;
 }
 
 static int link_to(struct draft *d, const struct plan_rec *r, const struct twin *anchor,
@@ -130,11 +144,14 @@ static int link_to(struct draft *d, const struct plan_rec *r, const struct twin 
 			      .flags = r->flags & PLAN_FORCE,
 			      .rel = r->rel,
 			      .link = anchor->rec.rel,
-			      .before = r->before,
-			      .after = as_it_will_be(anchor) };
+			      .before = r->before };
 
+	if (as_it_will_be(d, anchor, &s.after, e) < 0)
+		return -1;
 	if (s.kind == PLAN_REPLACE)
 		s.flags |= PLAN_LINKED;
+	if (r->kind != PLAN_REPLACE && r->kind != PLAN_CREATE && touch_dir(d, r, e) < 0)
+		return -1;
 	return draft_add(d, &s, e);
 }
 

@@ -506,7 +506,16 @@ bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char 
 bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 	      const struct ident *host)
 {
-	return host->mode && look(k, a, layer, rel, host) == KNOWN_SAME;
+	const struct version *s = find(k, layer, rel);
+	uint64_t digest;
+
+	if (!s || !s->id.mode || !host->mode)
+		return false;
+	if (s->is_base && ident_same(&s->id, host) && s->id.ctime == host->ctime)
+		return true;
+	return s->has_digest && same_attributes(&s->id, host) &&
+	       s->id.size == host->size &&
+	       apply_digest(a, layer, rel, &digest, NULL, 0) && digest == s->digest;
 }
 
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)

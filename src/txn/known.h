@@ -50,7 +50,8 @@ bool known_touched(struct known *k, uint32_t layer, const char *rel,
 bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host);
 
-/* Is what the host has there known, and the same: by its identity, or in content and attributes? */
+/* Is what the host has there known to hold the same? Not by its identity alone: by its ctime, or
+ * by a digest of content and attributes. */
 bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 	      const struct ident *host);
 

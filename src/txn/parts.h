@@ -82,6 +82,10 @@ bool layer_away(const char *upper);
 /* Is there nothing in it? */
 bool layer_holds_nothing(const char *upper);
 
+/* The layers are about to be written to: what they share with the host they share no more
+ * (change/own.h). After journal_op_stale(): a redo could not find it again. */
+int layers_own(const struct txn_record *r, struct err *e);
+
 /* The layers are about to be changed: takes back what txn_to_disk() has noted. */
 void txn_not_on_disk(const struct txn_record *r);
 

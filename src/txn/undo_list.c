@@ -112,6 +112,41 @@ static void go_on_meta(struct plan_rec *r, bool redo, const struct ident *now)
 	r->after = redo ? set : *now;
 }
 
+static bool is_link(const struct plan_rec *r)
+{
+	return (r->kind == PLAN_LINK && !(r->flags & PLAN_STAGED)) ||
+	       r->flags & PLAN_LINKED;
+}
+
+/* Is the file that a link is to be another name of what it was, or (@now) what holds the same? */
+static bool look_at_target(const struct subset *s, const struct plan_rec *r,
+			   struct ident *now)
+{
+	struct ident up;
+	struct err e;
+
+	if (apply_look(s->o->apply, r->layer, r->link, now, &up, &e) < 0 || !now->mode)
+		return false;
+	return ident_is(now, &r->after) || left_is(s->d->left, r->layer, r->link, now);
+}
+
+static bool has_target(const struct subset *s, const struct plan_rec *r)
+{
+	struct ident now;
+
+	return look_at_target(s, r, &now) && ident_is(&now, &r->after);
+}
+
+/* There is nothing to link to: the command's own will do. */
+static void use_own(struct plan_rec *r, const struct ident *up)
+{
+	if (r->kind == PLAN_LINK)
+		r->kind = PLAN_CREATE;
+	r->flags &= ~(unsigned)PLAN_LINKED;
+	r->link = NULL;
+	r->after = *up;
+}
+
 /*
  * The user wants a step done, whatever the host has there: if that is something else than the
  * step expects, the step becomes one that exchanges it, so that it is kept, and comes back if
@@ -140,7 +175,9 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 		return 1;
 	}
 	if (redo) {
-		if (r->kind == PLAN_CREATE)
+		if (is_link(r) && !has_target(s, r))
+			use_own(r, &up);
+		if (r->kind == PLAN_CREATE && now.mode)
 			r->kind = PLAN_REPLACE;
 		r->before = now;
 		return 1;
@@ -151,10 +188,33 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 	return 1;
 }
 
+/*
+ * A link: on the way there, the file that it is to be a name of may have been saved as it was; on the
+ * way back, an undo of a part may have given that its attributes back, which this name has, too.
+ */
+static bool accept_link(const struct subset *s, struct plan_rec *r,
+			const struct ident *now)
+{
+	struct ident target;
+
+	if (s->d->redo) {
+		if (!look_at_target(s, r, &target) || ident_is(&target, &r->after))
+			return false;
+		r->after = target;
+		return true;
+	}
+	if (!ident_is(now, &r->after) || now->size != r->after.size ||
+	    now->mtime != r->after.mtime)
+		return false;
+	r->after = *now;
+	return true;
+}
+
 /* Somebody has touched the file, or saved it as it was: the step is about what is there now. */
 static int accept_touched(const struct subset *s, struct plan_rec *r, struct err *e)
 {
 	struct ident now, up;
+	bool same;
 
 	if (apply_check(s->o->apply, r, s->d->redo, e) == 0)
 		return 0;
@@ -164,7 +224,10 @@ static int accept_touched(const struct subset *s, struct plan_rec *r, struct err
 		return 0;
 	if (apply_look(s->o->apply, r->layer, r->rel, &now, &up, e) < 0)
 		return -1;
-	if (!left_is(s->d->left, r->layer, r->rel, &now))
+	same = left_is(s->d->left, r->layer, r->rel, &now);
+	if (is_link(r) && accept_link(s, r, &now))
+		r->flags |= PLAN_TOUCHED;
+	if (!same)
 		return 0;
 	r->flags |= PLAN_TOUCHED;
 	if (r->kind == PLAN_META)

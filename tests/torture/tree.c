@@ -432,6 +432,7 @@ static void up_links(struct build *b)
 	dir(b, "shared-new", 0755, 0);
 	file(b, "shared-new/in", "new\n", 0644, 0);
 	hard(b, "shared-new/in", "shared-new-name");
+	hard(b, "exact", "shared-new/exact");
 }
 
 static void up_attrs(struct build *b)
