@@ -14,7 +14,8 @@ static const char intro[] =
 
 static const char transactions[] =
 	"A transaction is named by its number (t3 or 3) or the name given with run --name; "
-	"where none is given, the newest one of the current directory is meant.";
+	"where none is given, the newest one of the current directory that is not decided yet "
+	"(running or pending) is meant, else the newest.";
 
 struct item {
 	const char *name, *text;

@@ -38,9 +38,10 @@ static void show_why(struct buf *b, const struct exec_res *res)
 	else if (r->no_cwd)
 		buf_addf(b, "the working directory cannot be entered: %s",
 			 strerror(r->exec_errno));
-	else if (r->exec_errno)
-		buf_addf(b, "cannot be executed: %s", strerror(r->exec_errno));
-	else
+	else if (r->exec_errno) {
+		text_quote(b, res->run.rec.argv[0], strlen(res->run.rec.argv[0]));
+		buf_addf(b, " cannot be executed: %s", strerror(r->exec_errno));
+	} else
 		show_how(b, r);
 }
 

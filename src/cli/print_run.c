@@ -90,7 +90,16 @@ static void summary(struct buf *b, const struct cli *c, const struct run_res *re
 		show_effects(b, c, &res->rec);
 		buf_addc(b, '\n');
 	}
-	if (res->fate == RUN_PENDING)
+	if (res->in_between)
+		buf_addf(
+			b,
+			res->fate == RUN_PENDING
+				? "  what it was in between: stet log t%lld    throw away: "
+				  "stet rollback t%lld\n"
+				: "  what it was in between: stet undo t%lld, then stet log "
+				  "t%lld\n",
+			id, id);
+	else if (res->fate == RUN_PENDING)
 		buf_addf(
 			b,
 			"  look: stet diff t%lld    keep: stet commit t%lld    throw away: "
@@ -178,8 +187,8 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	fflush(c->out);
 	if (res->refusal.kind) {
 		refused(c, res);
-	} else if (!rq->quiet && res->fate == RUN_PENDING && !res->decided && c->tty &&
-		   isatty(STDIN_FILENO)) {
+	} else if (!rq->quiet && res->fate == RUN_PENDING && !res->in_between &&
+		   !res->decided && c->tty && isatty(STDIN_FILENO)) {
 		ask(c, res);
 		/* The command's own, whatever was said in the meantime. */
 		c->status = -1;

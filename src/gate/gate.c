@@ -285,8 +285,10 @@ static void explain(const struct gate *g, const struct pending *p)
 	n = (size_t)snprintf(
 		line, sizeof(line), "stet: denied by %s%s%s%s%s%s",
 		v->rule ? v->rule : "policy", v->why ? ": " : "", v->why ? v->why : "",
-		v->hint ? "; " : "", v->hint ? v->hint : "",
-		asked && !g->s.calls->ask ? " (it needs a person's consent)" : "");
+		v->hint ? "; rather: " : "", v->hint ? v->hint : "",
+		asked && !g->s.calls->ask
+			? " (it needs a person's consent: see stet help consent)"
+			: "");
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n] = '\n';

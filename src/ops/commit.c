@@ -238,7 +238,7 @@ const struct verb verb_commit = {
 		"with *, ? and [...]; put it in quotes, or the shell looks for host files. What is "
 		"the very name of something changed is that alone, and no pattern.\n"
 		"\n"
-		"TX is the number or name of a transaction; without it, the newest one of the "
+		"TX is the number or name of a transaction; without it, the newest open one of the "
 		"current directory. A first operand that names no transaction is taken for a "
 		"path.\n"
 		"\n"

@@ -392,7 +392,7 @@ const struct verb verb_diff = {
 		"format that git and patch read. Lines that begin with # tell what that format "
 		"cannot: owners, extended attributes, devices.\n"
 		"\n"
-		"TX is the number or name of a transaction; without it, the newest one of the "
+		"TX is the number or name of a transaction; without it, the newest open one of the "
 		"current directory. Alone or after it, N stands for what checkpoint N changed, "
 		"N..M for what happened between two, and N.. for what happened since (a "
 		"transaction is t3, a checkpoint 3). "

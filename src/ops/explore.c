@@ -202,7 +202,7 @@ const struct verb verb_explore = {
 		"With --at, what is seen is the state at checkpoint N, in a copy: what is changed "
 		"there is thrown away afterwards.\n"
 		"\n"
-		"TX is the number or name of a transaction; without it, the newest one of the "
+		"TX is the number or name of a transaction; without it, the newest open one of the "
 		"current directory. The exit status is the shell's or command's; 125 if it "
 		"could not be entered. With --json the result is the last line of standard "
 		"error.\n"

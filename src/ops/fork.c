@@ -138,7 +138,7 @@ const struct verb verb_fork = {
 		"now, and runs COMMAND in it. Without a command the new transaction is pending "
 		"at once. TX itself stays as it is. Private directories (/tmp) begin empty.\n"
 		"\n"
-		"TX is the number or name of a transaction; without it, the newest one of the "
+		"TX is the number or name of a transaction; without it, the newest open one of the "
 		"current directory. Exit status and --json are as those of stet run.\n"
 		"\n"
 		"  stet fork --at 3 -- make test\n"

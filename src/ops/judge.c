@@ -145,10 +145,11 @@ static int label(struct judge *j, struct checks *c, const struct exec_facts *f,
 }
 
 /*
- * The rule allows the command, which may be the one that makes room; what it does is captured
- * all the same. Only the state before it cannot be had again, and that is said.
+ * For want of room the command goes on: it may be the one that makes room, and what it does is
+ * captured all the same. Only the state before it cannot be had again, and that is said. For any
+ * other reason it is denied, and that is said, too: the rule's own words would be misleading.
  */
-static void no_room(struct judge *j, const struct err *e)
+static void tell_why(struct judge *j, const struct err *e)
 {
 	const struct audit_op o = { .event = "no-checkpoint",
 				    .txn = j->rec->id,
@@ -190,13 +191,12 @@ static int before_call(void *arg, const struct exec_facts *f, const struct verdi
 		label(j, c, f, &w, rank, &e);
 	checks_close(c);
 	j->credit -= now_ms() - j->at;
-	if (r < 0)
-		log_debug("no checkpoint: %s", e.msg);
-	if (r < 0 && v->rule && (e.sys == ENOSPC || e.sys == EDQUOT)) {
-		no_room(j, &e);
+	if (r == 0)
 		return 0;
-	}
-	return v->rule ? r : 0;
+	log_debug("no checkpoint: %s", e.msg);
+	if (v->rule)
+		tell_why(j, &e);
+	return v->rule && e.sys != ENOSPC && e.sys != EDQUOT ? -1 : 0;
 }
 
 static bool agreed(const struct judge *j, const char *rule)

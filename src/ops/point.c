@@ -193,7 +193,7 @@ const struct verb verb_checkpoint = {
 		"runs are stopped for the moment; most is copied before that. "
 		"Private directories (/tmp, /var/tmp) are not part of it.\n"
 		"\n"
-		"TX is the number or name of a transaction; without it, the newest one of the "
+		"TX is the number or name of a transaction; without it, the newest open one of the "
 		"current directory.\n"
 		"\n"
 		"  stet checkpoint -m 'before the big rewrite'",

@@ -208,7 +208,7 @@ const struct verb verb_rollback = {
 		"stays). If nobody saw the end of the run, that counts for all it may have "
 		"changed.\n"
 		"\n"
-		"TX is the number or name of a transaction; without it, the newest one of the "
+		"TX is the number or name of a transaction; without it, the newest open one of the "
 		"current directory.\n"
 		"\n"
 		"  stet rollback t3\n"

@@ -72,6 +72,7 @@ struct run_res {
 	struct commit_result commit;
 	enum project_policy project; /* whether there is one that is not in force */
 	char no_point[768];	     /* why a rule's checkpoint is missing; or empty */
+	bool in_between; /* nothing was changed in the end, but states before it are kept */
 	struct err refusal; /* of the commit that the options asked for; kind 0: none */
 };
 

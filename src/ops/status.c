@@ -240,7 +240,7 @@ const struct verb verb_status = {
 		"takes a moment after its end. History is what committed and rolled-back "
 		"transactions keep for stet undo; stet forget trims it.\n"
 		"\n"
-		"TX is the number or name of a transaction; without it, the newest one of the "
+		"TX is the number or name of a transaction; without it, the newest open one of the "
 		"current directory. Typing stet alone does the same.\n"
 		"\n"
 		"  stet status t3 --json",

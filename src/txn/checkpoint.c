@@ -468,6 +468,27 @@ int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e)
 	return replace_last(c, &r, e) < 0 ? -1 : 1;
 }
 
+enum checks_worth checks_worth(struct home *h, int64_t txn)
+{
+	enum checks_worth w = CHECKS_NONE;
+	struct ckpt_records all;
+	struct err e;
+
+	if (journal_ckpt_all(h->journal, txn, &all, &e) < 0)
+		return CHECKS_KEPT;
+	for (size_t i = 0; i < all.n; i++) {
+		const struct ckpt_record *r = &all.v[i];
+
+		if (r->added || r->modified || r->deleted)
+			w = r->named || r->target >= 0 || w == CHECKS_KEPT ? CHECKS_KEPT
+									   : CHECKS_SOME;
+		else if (w == CHECKS_SOME && (r->named || r->target >= 0))
+			w = CHECKS_KEPT;
+	}
+	ckpt_records_free(&all);
+	return w;
+}
+
 /* Says where recovery goes back to; of a sandbox that runs, only if it is left half way. */
 static int begin_change(struct checks *c, int64_t back_to, struct err *e)
 {

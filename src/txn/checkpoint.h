@@ -74,6 +74,14 @@ int64_t checks_paused_us(const struct checks *c);
 /* What going there would change. */
 int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struct err *e);
 
+/*
+ * Of a transaction that holds nothing in the end: is there a state in between that somebody may
+ * want back? CHECKS_KEPT: one that he has asked for, or was promised when he went back to another.
+ * CHECKS_SOME: others. What cannot be read counts as kept.
+ */
+enum checks_worth { CHECKS_NONE, CHECKS_SOME, CHECKS_KEPT };
+enum checks_worth checks_worth(struct home *h, int64_t txn);
+
 /* At the very beginning: what the layers hold before anything has run is number 0. */
 int checks_begin(struct txn *t, struct err *e);
 

@@ -24,7 +24,7 @@ rules:
   - {id: test.kill, verdict: kill, program: ["*"], operands: [KILLME], why: it is a test}
   - {id: test.ask, verdict: ask, program: ["*"], operands: [ASKME], why: it is a test}
 """
-MESSAGE = "stet: denied by test.deny: it is a test; echo fine\n"
+MESSAGE = "stet: denied by test.deny: it is a test; rather: echo fine\n"
 
 
 @pytest.fixture(name="judged")
@@ -222,7 +222,7 @@ def test_kill_ends_and_rolls_back(judged, stet, work):
 def test_nobody_to_ask(judged, work):
     r = judged(script(work, "touch ASKME; echo $?"), cwd=work)
     assert r.out == "126\n"
-    assert "stet: denied by test.ask: it is a test (it needs a person's consent)\n" in r.err
+    assert "stet: denied by test.ask: it is a test (it needs a person's consent: see stet help consent)\n" in r.err
 
 
 def test_off(stet, judged, work):
