@@ -36,6 +36,7 @@ struct undone {
 	struct change_layer *layers;
 	size_t nlayers;
 	int64_t until;
+	bool reversed_undo; /* that had to do it all again: what is there is what it met */
 	/* Operations to be read, when the journal has been gone through. */
 	struct op_record *ops;
 	size_t nops;
@@ -106,15 +107,16 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct undone *u = arg;
+	const struct ident *id = u->reversed_undo ? &r->after : &r->before;
 	AUTO_FREE char *path = NULL;
 
 	(void)e;
-	if (!r->before.mode || r->kind == PLAN_BASE || r->layer >= u->nlayers)
+	if (!id->mode || r->kind == PLAN_BASE || r->layer >= u->nlayers)
 		return 0;
 	path = xasprintf("%s/%s", u->layers[r->layer].host, r->rel);
 	if ((u->n & (u->n - 1)) == 0)
 		u->v = xrealloc(u->v, (u->n ? 2 * u->n : 64) * sizeof(*u->v));
-	u->v[u->n++] = (struct version){ key_of(path), u->until, r->before };
+	u->v[u->n++] = (struct version){ key_of(path), u->until, *id };
 	return 0;
 }
 
@@ -132,6 +134,7 @@ static void read_op(struct undone *u, const struct op_record *op)
 	if (dir >= 0 && plan_open(dir, op->plan, &p, &e) == 0) {
 		u->layers = txn_layers(&t, &u->nlayers);
 		u->until = end_of(u, op->txn)->ns;
+		u->reversed_undo = op->kind == OP_UNDO && op->state == OP_REVERSED;
 		plan_each(p, false, keep_version, u, &e);
 		free(u->layers);
 		plan_close(p);
