@@ -99,6 +99,24 @@ static int is_theirs(struct subset *s, const struct plan_rec *r, const char *pat
 	return e->kind == ERR_CONFLICT ? 1 : -1;
 }
 
+/*
+ * Does the host have something else there than a step expects? 1: what it has, and what the upper
+ * has; 0: no, or there is no directory to do it in, which is told when it is tried; -1: *e is set.
+ */
+static int find_obstacle(const struct subset *s, const struct plan_rec *r,
+			 struct ident *now, struct ident *up, struct err *e)
+{
+	struct apply *a = s->o->apply;
+
+	if (apply_check(a, r, s->d->redo, e) == 0)
+		return 0;
+	if (e->kind != ERR_CONFLICT)
+		return -1;
+	if (apply_lost_dir(a))
+		return 0;
+	return apply_look(a, r->layer, r->rel, now, up, e) < 0 ? -1 : 1;
+}
+
 /* Attributes: those that the step would set, on what is there now. */
 static void go_on_meta(struct plan_rec *r, bool redo, const struct ident *now)
 {
@@ -156,16 +174,10 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 {
 	bool redo = s->d->redo;
 	struct ident now, up;
+	int x = find_obstacle(s, r, &now, &up, e);
 
-	if (apply_check(s->o->apply, r, redo, e) == 0)
-		return 1;
-	if (e->kind != ERR_CONFLICT)
-		return -1;
-	/* Without its directory nothing can be done: that is told when it is tried. */
-	if (apply_lost_dir(s->o->apply))
-		return 1;
-	if (apply_look(s->o->apply, r->layer, r->rel, &now, &up, e) < 0)
-		return -1;
+	if (x <= 0)
+		return x < 0 ? -1 : 1;
 	if (r->kind == PLAN_DIR)
 		return 0;
 	if (r->kind == PLAN_META) {
@@ -189,8 +201,8 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 }
 
 /*
- * A link: on the way there, the file that it is to be a name of may have been saved as it was; on the
- * way back, an undo of a part may have given that its attributes back, which this name has, too.
+ * A link: on the way there, the file that it is to be a name of may have been saved as it was; on
+ * the way back, an undo of a part may have given that its attributes back, which this name has, too.
  */
 static bool accept_link(const struct subset *s, struct plan_rec *r,
 			const struct ident *now)
@@ -214,16 +226,11 @@ static bool accept_link(const struct subset *s, struct plan_rec *r,
 static int accept_touched(const struct subset *s, struct plan_rec *r, struct err *e)
 {
 	struct ident now, up;
+	int x = find_obstacle(s, r, &now, &up, e);
 	bool same;
 
-	if (apply_check(s->o->apply, r, s->d->redo, e) == 0)
-		return 0;
-	if (e->kind != ERR_CONFLICT)
-		return -1;
-	if (apply_lost_dir(s->o->apply))
-		return 0;
-	if (apply_look(s->o->apply, r->layer, r->rel, &now, &up, e) < 0)
-		return -1;
+	if (x <= 0)
+		return x;
 	same = left_is(s->d->left, r->layer, r->rel, &now);
 	if (is_link(r) && accept_link(s, r, &now))
 		r->flags |= PLAN_TOUCHED;

@@ -2,11 +2,10 @@
 """Touching without changing what a commit has left, or what its undo has put back, is no conflict,
 and changing always is: on three filesystems."""
 import os
-import shutil
 
 import pytest
 from commitlib import CONFLICT, commit, names_conflict, plain, redo, shell, undo
-from test_commit_touch import TOUCH
+from test_commit_touch import TOUCH, fixture_place  # noqa: F401
 
 NEEDS = "ext4 xfs btrfs"
 
@@ -34,14 +33,6 @@ EDIT = {
     "attribute": "setfattr -n user.h -v 1 $f",
     "acl": "setfacl -m u:nobody:r $f",
 }
-
-
-@pytest.fixture(name="place", params=NEEDS.split())
-def fixture_place(request, filesystem):
-    top = os.path.join(filesystem(request.param), "w")
-    os.mkdir(top, 0o755)
-    yield top
-    shutil.rmtree(top)
 
 
 def files(work, table):
