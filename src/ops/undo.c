@@ -65,7 +65,8 @@ static int consider(void *arg, struct op_record *r, struct err *e)
 		return 0;
 	if (journal_txn_get(s->j, r->txn, &s->t->rec, e) < 0)
 		return -1;
-	if (s->t->rec.state != TXN_PRUNED && path_within(s->cwd, s->t->rec.workspace)) {
+	if (s->t->rec.state != TXN_PRUNED && (path_within(s->cwd, s->t->rec.workspace) ||
+					      txn_has_taken(&s->t->rec, s->cwd))) {
 		s->op = r->id;
 		return 1;
 	}

@@ -64,6 +64,7 @@ struct search {
 	const char *cwd;
 	struct txn_record best;
 	bool found;
+	bool taken; /* the directory is one that it has taken away */
 };
 
 static bool undecided(const struct txn_record *r)
@@ -79,15 +80,25 @@ static bool better(const struct txn_record *r, const struct txn_record *best)
 	return a != b ? a > b : undecided(r) && !undecided(best);
 }
 
+bool txn_has_taken(const struct txn_record *r, const char *cwd)
+{
+	for (size_t i = 0; i < r->nlayers; i++)
+		if (r->layers[i].dir && path_within(cwd, r->layers[i].dir))
+			return true;
+	return false;
+}
+
 static int consider(void *arg, struct txn_record *r, struct err *e)
 {
 	struct search *s = arg;
+	bool taken = txn_has_taken(r, s->cwd);
 
 	(void)e;
-	if (!path_within(s->cwd, r->workspace))
+	if (s->taken || (!taken && !path_within(s->cwd, r->workspace)))
 		return 0;
-	if (s->found && !better(r, &s->best))
+	if (s->found && !taken && !better(r, &s->best))
 		return 0;
+	s->taken = taken;
 	if (s->found)
 		txn_record_free(&s->best);
 	s->best = *r;

@@ -97,6 +97,10 @@ int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reas
 int txn_end(struct home *h, struct txn *t, int exit_status, const char *reason,
 	    struct err *e);
 
+/* Is @cwd a directory that the transaction has taken away? Somebody stands in it, and a commit has
+ * moved it out of its place: his shell has not noticed. */
+bool txn_has_taken(const struct txn_record *r, const char *cwd);
+
 /*
  * Finds a transaction: @ref is its number ("3", "t3"), its name, or NULL: then the newest
  * unpruned one whose workspace holds @cwd, pending and running ones first.

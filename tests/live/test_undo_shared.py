@@ -190,3 +190,14 @@ def test_a_large_file_with_its_old_time(stet, work):
     redo(stet, work, "--ours", "f").ok()
     undo(stet, work).ok()
     assert (work / "f").read_bytes().startswith(b"USER")
+
+
+def test_from_a_directory_that_is_gone(stet, work):
+    """The shell still stands in it: what is meant is the transaction that took it away."""
+    shell("mkdir -p sub/deep; echo 1 > sub/deep/f", work)
+    r = subprocess.run(["bash", "-c", """cd sub/deep
+(cd ../..; "$0" run -q -- rm -rf sub; "$0" commit) && "$0" status && "$0" undo && ls -l /proc/self/cwd""",
+                        stet.path], cwd=work, env=stet.environ(), check=True, text=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert "t1 committed" in r.stdout and r.stdout.rstrip().endswith(str(work / "sub/deep"))
+    assert (work / "sub/deep/f").read_text() == "1\n"
