@@ -135,11 +135,9 @@ void apply_moved_until(struct apply *a, int64_t ns)
 	a->moved = ns;
 }
 
-void apply_since(struct apply *a, int64_t committed, int64_t put, apply_excuse *excuse,
-		 void *arg)
+void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
 {
-	a->committed = committed;
-	a->since = put;
+	a->since = ns;
 	a->excuse = excuse;
 	a->excuse_arg = arg;
 }

@@ -106,14 +106,10 @@ void apply_began(struct apply *a, int64_t ns);
  */
 void apply_decided(struct apply *a, bool own, bool takes_back);
 
-/*
- * For going backwards: when the commit ended, and when what stands of it was put there, by itself
- * or by a redo (coarse clock). A directory that was committed whole conflicts if anything in it
- * has changed since the latter. 0: not looked at.
- */
+/* For going backwards: a directory that was committed whole conflicts if anything in it has
+ * changed at or after @ns (coarse clock), and nobody excuses it. 0: not looked at. */
 typedef bool apply_excuse(void *arg, const char *path, const struct ident *id);
-void apply_since(struct apply *a, int64_t committed, int64_t put, apply_excuse *excuse,
-		 void *arg);
+void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg);
 /* In both directions, a file conflicts if its ctime is of then or later, and nobody excuses it: @ns
  * is the end of the last operation that may have moved it there. 0: not looked at. */
 void apply_moved_until(struct apply *a, int64_t ns);

@@ -18,8 +18,8 @@ struct apply {
 	bool lost_dir;	 /* the last step's directory is not there */
 	bool decided;	 /* see apply_decided() */
 	bool takes_back;
-	int64_t committed, since; /* see apply_since() */
-	int64_t moved;		  /* see apply_moved_until() */
+	int64_t since; /* see apply_since() */
+	int64_t moved; /* see apply_moved_until() */
 	apply_excuse *excuse;
 	void *excuse_arg;
 	int64_t began; /* see apply_began() */

@@ -80,6 +80,11 @@ static int has_newer(struct search *s, int dir, const char *name)
 	for (size_t i = 0; i < names.n && x == 0; i++) {
 		buf_addf(&s->path, "/%s", names.v[i]);
 		x = ident_at(fd, names.v[i], &id);
+		if (x == -EACCES) { /* it may be read, and not searched */
+			buf_truncate(&s->path, len);
+			fs_names_free(&names);
+			return has_newer_locked(s, dir, name);
+		}
 		if (x == 0 && id.ctime >= s->since && !is_moved(s, &id) &&
 		    !(s->files && S_ISDIR(id.mode)))
 			x = !(s->excuses && s->a->excuse &&
@@ -181,7 +186,7 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	return forward ? 0 : apply_whole(a, r, p, now, e);
 }
 
-/* A directory that has taken the place of something else: is there room for that? */
+/* A directory that is made: is there room for it; and later for what it has taken the place of? */
 static int expect_instead(struct apply *a, const struct plan_rec *r,
 			  const struct place *p, const struct ident *now, bool forward,
 			  struct err *e)
@@ -193,16 +198,25 @@ static int expect_instead(struct apply *a, const struct plan_rec *r,
 			    .moved = a->moved,
 			    .excuses = true,
 			    .files = true };
+	struct ident kept;
 	int x = 0;
 
+	if (forward && !r->before.mode)
+		return !now->mode || S_ISDIR(now->mode)
+			       ? 0
+			       : apply_conflict(a, r, "was made on the host meanwhile",
+						e);
 	if (forward)
-		return S_ISDIR(now->mode) || ident_same(now, &r->before)
+		return ident_same(now, &r->before) ||
+				       (S_ISDIR(now->mode) &&
+					ident_at(p->staged, p->sname, &kept) == 0 &&
+					ident_is(&kept, &r->before))
 			       ? 0
 			       : apply_conflict(a, r,
 						now->mode ? "was changed on the host"
 							  : "was deleted on the host",
 						e);
-	if (!now->mode || ident_is(now, &r->before))
+	if (!now->mode || !r->before.mode || ident_is(now, &r->before))
 		return 0;
 	if (!S_ISDIR(now->mode))
 		return apply_conflict(a, r, "was changed on the host after the commit",
@@ -227,8 +241,9 @@ static bool is_looked_at(const struct plan_rec *r)
 	case PLAN_DELETE:
 	case PLAN_META:
 		return true;
+	case PLAN_MKDIR:
+		return true;
 	case PLAN_DIR: /* of one that was there before, and must be in either direction */
-	case PLAN_MKDIR: /* instead of something else */
 		return r->before.mode;
 	case PLAN_LINK:
 		return !(r->flags & PLAN_STAGED);
@@ -261,9 +276,9 @@ int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct 
 static int is_new_dir(const struct apply *a, int up)
 {
 	struct ident dir;
-	int x = a->committed ? ident_at(up, ".", &dir) : 0;
+	int x = a->since ? ident_at(up, ".", &dir) : 0;
 
-	return a->committed && x == 0 ? dir.btime >= a->committed : x;
+	return a->since && x == 0 ? dir.btime >= a->since : x;
 }
 
 /* A commit leaves the directory in the upper with the attributes of its step. */

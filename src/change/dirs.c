@@ -79,8 +79,11 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 				    unlinkat(p->host, p->name, AT_REMOVEDIR) < 0
 			    ? -errno
 			    : 0;
-		return x < 0 && x != -ENOTEMPTY ? apply_failed(a, r, x, e) : 0;
+		return x < 0 && x != -ENOTEMPTY && x != -ENOENT ? apply_failed(a, r, x, e)
+								: 0;
 	}
+	if (x == -EEXIST) /* ours is away already: this is somebody's */
+		return 0;
 	/* Taken away before a crash, perhaps, which came before it was looked at. */
 	if (x == -ENOENT || x == 0)
 		x = is_empty(p->old, p->slot);
@@ -236,14 +239,16 @@ static int dir_staged(struct apply *a, const struct plan_rec *r, const struct pl
 /* The inode of one that we made is known only then: the plan has the attributes alone. */
 static int dir_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
+	struct ident now;
 	struct place p;
 	int x;
 
-	if (apply_at(a, r, &p, e) < 0)
+	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
 	if (r->before.mode && apply_meta(a, r, true, e) < 0)
 		return -1;
-	if (!r->before.mode) {
+	/* What the host has there instead is left to it. */
+	if (!r->before.mode && S_ISDIR(now.mode)) {
 		x = meta_set(p.host, p.name, &r->after, a->layers[r->layer].lax_owner);
 		if (x < 0)
 			return apply_failed(a, r, x, e);

@@ -68,8 +68,19 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 {
 	bool staged = r->flags & PLAN_STAGED;
 	int to = staged ? p->up : p->host, x = 0;
+	struct ident kept;
 
-	if (ident_is(now, target))
+	if (ident_is(now, target) || (!staged && ident_is(now, &r->after)))
+		return 0;
+	if (!staged && !now->mode && !target->mode) {
+		x = ident_at(p->old, p->slot, &kept);
+		if (x == 0 && !ident_is(&kept, &r->after))
+			return apply_conflict(a, r, NO_TARGET, e);
+		if (x == 0)
+			x = apply_rename(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
+		return x < 0 ? apply_failed(a, r, x, e) : 0;
+	}
+	if (staged && !target->mode) /* the copy will have to do */
 		return 0;
 	if (staged && ident_is(now, &r->after))
 		x = apply_rename(to, p->name, p->old, p->slot, RENAME_NOREPLACE);
@@ -81,35 +92,47 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 		x = FAULT_POINT("apply.link");
 	if (x == 0)
 		x = set_name_anyhow(&(struct naming){ to, p->name, dir, base });
-	if ((x == -EXDEV || x == -ENOENT) && staged) /* the copy will have to do */
+	if (x == -EXDEV && staged)
 		x = apply_rename(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/* The name that a step has made goes; as the last one of its file it is kept, for a redo. */
+static int take_name(const struct place *p, const struct ident *now, int from,
+		     bool staged)
+{
+	int x;
+
+	if (!staged && now->nlink < 2)
+		return keep_his(p);
+	x = FAULT_POINT("apply.unlink");
+	return x < 0 ? x : set_name_anyhow(&(struct naming){ from, p->name, -1, NULL });
 }
 
 static int link_backward(struct apply *a, const struct plan_rec *r, const struct place *p,
 			 struct ident *now, const struct ident *target, struct err *e)
 {
-	int from = r->flags & PLAN_STAGED ? p->up : p->host, x;
+	bool staged = r->flags & PLAN_STAGED;
+	int from = staged ? p->up : p->host, x;
 
-	if (ident_is(now, target)) {
-		x = FAULT_POINT("apply.unlink");
-		if (x == 0)
-			x = set_name_anyhow(&(struct naming){ from, p->name, -1, NULL });
+	/* The file that it is a name of may be elsewhere by now. */
+	if (ident_is(now, target) || (!staged && ident_is(now, &r->after))) {
+		x = take_name(p, now, from, staged);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
 		now->mode = 0;
 	}
-	if (now->mode && !(r->flags & PLAN_STAGED) && apply_is_forced(a, r)) {
+	if (now->mode && !staged && apply_is_forced(a, r)) {
 		x = keep_his(p);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	if (now->mode)
-		return r->flags & PLAN_STAGED && ident_is(now, &r->after)
+		return staged && ident_is(now, &r->after)
 			       ? 0
 			       : apply_conflict(
 					 a, r, "was changed on the host after the commit",
 					 e);
-	if (!(r->flags & PLAN_STAGED))
+	if (!staged)
 		return 0;
 	x = ident_at(p->old, p->slot, now);
 	if (x == 0 && now->mode)
@@ -117,25 +140,37 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
+/* The file that a step makes another name of, and the directory of the name it has; mode 0: there
+ * is none any more. -errno. */
+static int find_target(const struct apply *a, const struct plan_rec *r, int *dir,
+		       const char **base, struct ident *target)
+{
+	*target = (struct ident){ 0 };
+	*dir = fs_open_parent(a->roots[r->layer].host, r->link, base);
+	if (*dir >= 0)
+		return ident_at(*dir, *base, target);
+	return *dir == -ENOENT || *dir == -ENOTDIR || *dir == -ELOOP ? 0 : *dir;
+}
+
 int apply_check_link(struct apply *a, const struct plan_rec *r, const struct place *p,
 		     bool forward, struct err *e)
 {
 	AUTO_CLOSE int dir = -1;
-	struct ident now, target;
+	struct ident now, target, kept;
 	const char *base;
 	int x;
 
-	dir = fs_open_parent(a->roots[r->layer].host, r->link, &base);
-	if (dir < 0) /* the step itself will say so */
-		return 0;
-	x = ident_at(p->host, p->name, &now);
+	x = find_target(a, r, &dir, &base, &target);
 	if (x == 0)
-		x = ident_at(dir, base, &target);
+		x = ident_at(p->host, p->name, &now);
+	if (x == 0)
+		x = ident_at(p->old, p->slot, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	if (forward && !target.mode)
+	if (forward && !target.mode && !ident_is(&kept, &r->after))
 		return apply_conflict(a, r, NO_TARGET, e);
-	if (!now.mode || ident_is(&now, &target))
+	if (!now.mode || ident_is(&now, &target) ||
+	    (!forward && ident_is(&now, &r->after)))
 		return 0;
 	return apply_conflict(a, r,
 			      forward ? "was made on the host meanwhile"
@@ -145,7 +180,6 @@ int apply_check_link(struct apply *a, const struct plan_rec *r, const struct pla
 
 int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
 {
-	int root = r->layer < a->n ? a->roots[r->layer].host : -1;
 	bool staged = r->flags & PLAN_STAGED;
 	AUTO_CLOSE int dir = -1;
 	struct ident now, target;
@@ -159,12 +193,9 @@ int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	/* In a directory that an undo has put aside the names stay as they are. */
 	if (staged && (p.up < 0 || r->flags & PLAN_ASIDE))
 		return 0;
-	dir = fs_open_parent(root, r->link, &base);
-	if (dir < 0)
-		return apply_failed(a, r, dir, e);
-	x = ident_at(staged ? p.up : p.host, p.name, &now);
+	x = find_target(a, r, &dir, &base, &target);
 	if (x == 0)
-		x = ident_at(dir, base, &target);
+		x = ident_at(staged ? p.up : p.host, p.name, &now);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	return forward ? link_forward(a, r, &p, &now, &target, dir, base, e)
@@ -181,9 +212,8 @@ static int look_at_name(struct apply *a, const struct plan_rec *r, const struct 
 
 	if (x == 0 && ident_is(&here, &r->after))
 		return 1;
-	*dir = fs_open_parent(a->roots[r->layer].host, r->link, base);
-	if (x == 0 && *dir >= 0)
-		x = ident_at(*dir, *base, &target);
+	if (x == 0)
+		x = find_target(a, r, dir, base, &target);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	return ident_is(&target, &r->after) ? 0 : apply_conflict(a, r, NO_TARGET, e);
@@ -228,12 +258,10 @@ int apply_drop_name(struct apply *a, const struct plan_rec *r, const struct plac
 
 	if (!(r->flags & PLAN_LINKED))
 		return 0;
-	dir = fs_open_parent(a->roots[r->layer].host, r->link, &base);
-	if (dir < 0) /* where its other name was nobody can say: it is kept */
-		return 0;
-	x = ident_at(p->staged, p->sname, &here);
+	/* Where its other name is nobody can say: it is kept. */
+	x = find_target(a, r, &dir, &base, &target);
 	if (x == 0)
-		x = ident_at(dir, base, &target);
+		x = ident_at(p->staged, p->sname, &here);
 	if (x == 0 && ident_is(&here, &target) &&
 	    (FAULT_AT("apply.drop-name") || unlinkat(p->staged, p->sname, 0) < 0))
 		x = -errno;

@@ -137,10 +137,11 @@ static int unfold(int up, int host)
 		struct locked l = { up, host, names.v[i] };
 
 		r = type_of(up, names.v[i]);
-		if (r >= 0 && r != S_IFDIR)
+		if (r < 0) /* this one may be read and not searched: for who called us */
+			break;
+		if (r != S_IFDIR)
 			continue;
-		if (r >= 0)
-			r = unfold_dir(up, host, names.v[i]);
+		r = unfold_dir(up, host, names.v[i]);
 		/* One that its owner may not change: by a child that may. It does that anew. */
 		if (r == -EACCES || r == -EPERM)
 			r = ns_try_override(unfold_locked, &l);

@@ -91,14 +91,10 @@ static void summary(struct buf *b, const struct cli *c, const struct run_res *re
 		buf_addc(b, '\n');
 	}
 	if (res->in_between)
-		buf_addf(
-			b,
-			res->fate == RUN_PENDING
-				? "  what it was in between: stet log t%lld    throw away: "
-				  "stet rollback t%lld\n"
-				: "  what it was in between: stet undo t%lld, then stet log "
-				  "t%lld\n",
-			id, id);
+		buf_addf(b,
+			 "  what it was in between: stet log t%lld    throw away: stet "
+			 "rollback t%lld\n",
+			 id, id);
 	else if (res->fate == RUN_PENDING)
 		buf_addf(
 			b,

@@ -130,9 +130,9 @@ const struct verb verb_log = {
 	.description =
 		"Lists the checkpoints of a transaction, newest first: number, time, why it was "
 		"made, what was added, changed and deleted since the one before, and the command "
-		"or note that belongs to it: what was about to run, and had changed nothing yet. TX "
-		"is the number or name of a transaction; without it, the newest open one of the "
-		"current directory.\n"
+		"or note that belongs to it: what was about to run, and had changed nothing yet. "
+		"TX is the number or name of a transaction; without it, the newest open one of "
+		"the current directory.\n"
 		"\n"
 		"With --ops, the operations on transactions: what stet undo takes back, one by "
 		"one; with TX, those on that one. Each has a number; an undo or redo names the "

@@ -204,7 +204,6 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 		  const struct run_decision *d, struct run_res *res, struct err *e)
 {
 	const char *reason = run_reason_name(res->run.reason);
-	enum checks_worth worth;
 	int action = d->action;
 
 	if (res->run.reason == RUN_POLICY)
@@ -213,15 +212,12 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 	if (!res->ntops && !wrote_through(&t->rec) &&
 	    (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT ||
 	     (d->all_or_nothing && action == RUN_ACTION_ROLLBACK))) {
-		worth = d->all_or_nothing ? CHECKS_NONE : checks_worth(h, t->rec.id);
-		if (worth == CHECKS_NONE) {
+		if (d->all_or_nothing || !checks_worth(h, t->rec.id)) {
 			res->fate = RUN_DROPPED;
 			return txn_discard(h, t, res->run.status, reason, e);
 		}
 		res->in_between = true;
-		/* Nobody need decide about states that nobody asked for: they are history. */
-		if (worth == CHECKS_SOME || action == RUN_ACTION_COMMIT)
-			action = RUN_ACTION_ROLLBACK;
+		action = RUN_ACTION_NONE;
 	}
 	res->fate = RUN_PENDING;
 	if (txn_end(h, t, res->run.status, reason, e) < 0)

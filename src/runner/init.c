@@ -357,6 +357,7 @@ static int shake_hands(struct init *in, int sock, struct err *e)
 			return err_sys(e, r, "cannot map the users inside");
 		ctl_send_value(sock, CTL_GO, 0, 0);
 	}
+	clock_gettime(CLOCK_REALTIME_COARSE, &in->notify.began);
 	r = unotify_open(&in->notify.u, fd);
 	if (r < 0)
 		return err_sys(e, r, "cannot listen to the system call filter");

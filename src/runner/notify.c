@@ -134,32 +134,26 @@ static bool concerns_directory(pid_t pid, const struct rename_args *a, const cha
 	       caller_is_directory(pid, a->newdir, new);
 }
 
-/* Leaves a request to a child of ours: true in that, which answers it. */
-static bool leave_to_child(struct notify *n)
-{
-	pid_t child = fork();
-
-	if (child < 0)
-		unotify_answer(&n->u, n->u.req->id, -ENOMEM, false);
-	if (child > 0)
-		helpers_add(&n->helpers, child);
-	return child == 0;
-}
-
 static int serve_rename(struct notify *n)
 {
 	const struct seccomp_notif *req = n->u.req;
 	struct rename_args a;
 	char old[PATH_MAX];
+	pid_t child;
 	int r;
 
 	decode(&req->data, &a);
 	if (peek_string((pid_t)req->pid, a.old, old, sizeof(old)) < 0 ||
 	    !concerns_directory((pid_t)req->pid, &a, old))
 		return unotify_answer(&n->u, req->id, 0, true);
-	n->renames++;
-	if (!leave_to_child(n))
+	child = fork();
+	if (child < 0)
+		return unotify_answer(&n->u, req->id, -ENOMEM, false);
+	if (child > 0) {
+		n->renames++;
+		helpers_add(&n->helpers, child);
 		return 0;
+	}
 	r = rename_for(n, &a, old);
 	log_debug("rename of directory %s: %s", old, r < 0 ? strerror(-r) : "done");
 	unotify_answer(&n->u, req->id, r, false);
@@ -182,55 +176,35 @@ static bool is_git(pid_t pid)
 	return base && strcmp(base, "/git") == 0;
 }
 
-/*
- * In a child: a link, made for the caller. A new name of a file that the host has gets another
- * inode number than the first one. 1: it is for the kernel to say what is wrong.
- */
-static int link_for(const struct notify *n)
+/* Is it a file that was there before anything ran inside? */
+static bool is_older(const struct notify *n, const char *path)
 {
-	struct caller_place from = { .dir = -1 }, to = { .dir = -1 };
-	const struct seccomp_notif *req = n->u.req;
-	AUTO_CLOSE int oldbase = -1, newbase = -1;
-	pid_t pid = (pid_t)req->pid;
-	char old[PATH_MAX], new[PATH_MAX];
-	struct stat before, after;
-	struct guise caller;
+	char full[PATH_MAX + 64];
+	struct stat st;
 
-	if (peek_string(pid, req->data.args[0], old, sizeof(old)) < 0 ||
-	    peek_string(pid, req->data.args[1], new, sizeof(new)) < 0 ||
-	    !caller_same_root(pid))
-		return 1;
-	oldbase = caller_base(pid, AT_FDCWD, old);
-	newbase = caller_base(pid, AT_FDCWD, new);
-	if (oldbase < 0 || newbase < 0 || !unotify_valid(&n->u, req->id) ||
-	    guise_take(&caller, pid) < 0 || caller_find(oldbase, old, &from) < 0 ||
-	    caller_find(newbase, new, &to) < 0 ||
-	    fstatat(from.dir, from.name, &before, AT_SYMLINK_NOFOLLOW) < 0)
-		return 1;
-	if (linkat(from.dir, from.name, to.dir, to.name, 0) < 0)
-		return -errno;
-	if (fstatat(to.dir, to.name, &after, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    (after.st_ino == before.st_ino && after.st_dev == before.st_dev))
-		return 0;
-	return unlinkat(to.dir, to.name, 0) < 0 ? -errno : -EXDEV;
+	snprintf(full, sizeof(full), "/proc/%d/%s/%s", (int)n->u.req->pid,
+		 path[0] == '/' ? "root" : "cwd", path);
+	return lstat(full, &st) == 0 && S_ISREG(st.st_mode) &&
+	       (st.st_ctim.tv_sec < n->began.tv_sec ||
+		(st.st_ctim.tv_sec == n->began.tv_sec &&
+		 st.st_ctim.tv_nsec < n->began.tv_nsec));
 }
 
 /*
- * git compares the two, and dies if they differ; where it cannot link, it copies. So it is told
- * that it cannot. Others do not look, and get their link.
+ * A new name of a file that the host has gets another inode number than the first one. git compares
+ * the two, and dies if they differ; where it cannot link, it copies. So it is told that it cannot.
+ * Others do not look, and get their link.
  */
-static int serve_link(struct notify *n)
+static int serve_link(const struct notify *n)
 {
 	const struct seccomp_notif *req = n->u.req;
-	int r;
+	pid_t pid = (pid_t)req->pid;
+	char old[PATH_MAX];
+	bool refuse = is_git(pid) &&
+		      peek_string(pid, req->data.args[0], old, sizeof(old)) >= 0 &&
+		      is_older(n, old);
 
-	if (!is_git((pid_t)req->pid))
-		return unotify_answer(&n->u, req->id, 0, true);
-	if (!leave_to_child(n))
-		return 0;
-	r = link_for(n);
-	unotify_answer(&n->u, req->id, r > 0 ? 0 : r, r > 0);
-	_exit(0);
+	return unotify_answer(&n->u, req->id, refuse ? -EXDEV : 0, !refuse);
 }
 
 int notify_serve(struct notify *n)

@@ -31,6 +31,7 @@ int notify_install(bool gate, bool lone);
 struct notify {
 	struct unotify u;
 	struct gate *gate;	/* NULL: execs are not held */
+	struct timespec began;	/* before anything ran inside, by the coarse clock */
 	uint64_t renames;	/* directories renamed for the inside */
 	struct helpers helpers; /* who are at it */
 };

@@ -462,31 +462,33 @@ int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e)
 			       (long long)last->seq);
 	r = *last;
 	r.named = w->named;
-	r.cause = xstrdup(last->cause);
+	r.cause = xstrdup(w->cause);
 	r.command = maybe(last->command);
 	r.note = maybe(note);
 	return replace_last(c, &r, e) < 0 ? -1 : 1;
 }
 
-enum checks_worth checks_worth(struct home *h, int64_t txn)
+bool checks_asked(const struct ckpt_record *r)
 {
-	enum checks_worth w = CHECKS_NONE;
+	return r->named || strcmp(r->cause, "agent") == 0;
+}
+
+bool checks_worth(struct home *h, int64_t txn)
+{
+	bool holds = false, asked = false;
 	struct ckpt_records all;
 	struct err e;
 
 	if (journal_ckpt_all(h->journal, txn, &all, &e) < 0)
-		return CHECKS_KEPT;
+		return true;
 	for (size_t i = 0; i < all.n; i++) {
 		const struct ckpt_record *r = &all.v[i];
 
-		if (r->added || r->modified || r->deleted)
-			w = r->named || r->target >= 0 || w == CHECKS_KEPT ? CHECKS_KEPT
-									   : CHECKS_SOME;
-		else if (w == CHECKS_SOME && (r->named || r->target >= 0))
-			w = CHECKS_KEPT;
+		holds = holds || r->added || r->modified || r->deleted;
+		asked = asked || checks_asked(r) || r->target >= 0;
 	}
 	ckpt_records_free(&all);
-	return w;
+	return holds && asked;
 }
 
 /* Says where recovery goes back to; of a sandbox that runs, only if it is left half way. */

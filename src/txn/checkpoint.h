@@ -75,12 +75,12 @@ int64_t checks_paused_us(const struct checks *c);
 int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struct err *e);
 
 /*
- * Of a transaction that holds nothing in the end: is there a state in between that somebody may
- * want back? CHECKS_KEPT: one that he has asked for, or was promised when he went back to another.
- * CHECKS_SOME: others. What cannot be read counts as kept.
+ * Of a transaction that holds nothing in the end: is there a state in between that somebody has
+ * asked for, or was promised when he went back to another one? What cannot be read counts.
  */
-enum checks_worth { CHECKS_NONE, CHECKS_SOME, CHECKS_KEPT };
-enum checks_worth checks_worth(struct home *h, int64_t txn);
+bool checks_worth(struct home *h, int64_t txn);
+/* Did somebody ask for it, outside or inside? */
+bool checks_asked(const struct ckpt_record *r);
 
 /* At the very beginning: what the layers hold before anything has run is number 0. */
 int checks_begin(struct txn *t, struct err *e);

@@ -313,18 +313,6 @@ static int carry_out(struct home *h, struct txn *t, bool redo, struct operation 
 	return 0;
 }
 
-/* When what stands of the commit was put there: by itself, or by the last redo of it. */
-static int64_t put_there(const struct deed *d)
-{
-	int64_t last = d->target->done_ns;
-
-	for (size_t i = 0; i < d->ops.n; i++)
-		if (d->ops.v[i].kind == OP_REDO && d->ops.v[i].state == OP_DONE &&
-		    d->ops.v[i].target == d->target->id && d->ops.v[i].done_ns > last)
-			last = d->ops.v[i].done_ns;
-	return last;
-}
-
 /* Of whatever may have moved things here; also of what did not come to its end. */
 static int64_t last_end(const struct history *hi)
 {
@@ -369,8 +357,8 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 	if (r == 0) {
 		excuses.left = d->left;
 		excuses.put_back = undone_new(h, d->target->done_ns);
-		apply_since(o.apply, d->redo ? 0 : d->target->done_ns,
-			    d->redo ? 0 : put_there(d), is_excused, &excuses);
+		apply_since(o.apply, d->redo ? 0 : d->target->done_ns, is_excused,
+			    &excuses);
 		apply_moved_until(o.apply, last_end(&d->ops));
 	}
 	if (r == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -192,6 +193,9 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 		if (r->kind == PLAN_CREATE && now.mode)
 			r->kind = PLAN_REPLACE;
 		r->before = now;
+		/* A directory is there already, whoever made it. */
+		if (r->kind == PLAN_MKDIR && S_ISDIR(now.mode))
+			r->before = (struct ident){ 0 };
 		return 1;
 	}
 	if (r->kind == PLAN_CREATE && !now.mode)
@@ -201,8 +205,9 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 }
 
 /*
- * A link: on the way there, the file that it is to be a name of may have been saved as it was; on
- * the way back, an undo of a part may have given that its attributes back, which this name has, too.
+ * A link: on the way there, the file that it is to be a name of may have been saved as it was;
+ * on the way back, an undo of a part may have given that its attributes back, which this name
+ * has, too.
  */
 static bool accept_link(const struct subset *s, struct plan_rec *r,
 			const struct ident *now)

@@ -15,7 +15,7 @@
 
 struct version {
 	uint64_t key; /* of the path */
-	int64_t until;
+	int64_t from, until;
 	struct ident id;
 };
 
@@ -35,8 +35,9 @@ struct undone {
 	/* While a plan is read: */
 	struct change_layer *layers;
 	size_t nlayers;
-	int64_t until;
-	bool reversed_undo; /* that had to do it all again: what is there is what it met */
+	int64_t from, until;
+	/* What is there is what the steps make, not what they take away: it did them again. */
+	bool did;
 	/* Operations to be read, when the journal has been gone through. */
 	struct op_record *ops;
 	size_t nops;
@@ -86,6 +87,7 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 	bool back = (r->kind == OP_COMMIT && r->state == OP_DONE && r->undone) ||
 		    (r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
 		     r->redone != 1) ||
+		    (r->kind == OP_REDO && r->state == OP_DONE) ||
 		    r->state == OP_REVERSED;
 
 	struct end *end;
@@ -107,7 +109,7 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct undone *u = arg;
-	const struct ident *id = u->reversed_undo ? &r->after : &r->before;
+	const struct ident *id = u->did ? &r->after : &r->before;
 	AUTO_FREE char *path = NULL;
 
 	(void)e;
@@ -116,7 +118,7 @@ static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 	path = xasprintf("%s/%s", u->layers[r->layer].host, r->rel);
 	if ((u->n & (u->n - 1)) == 0)
 		u->v = xrealloc(u->v, (u->n ? 2 * u->n : 64) * sizeof(*u->v));
-	u->v[u->n++] = (struct version){ key_of(path), u->until, *id };
+	u->v[u->n++] = (struct version){ key_of(path), u->from, u->until, *id };
 	return 0;
 }
 
@@ -133,8 +135,11 @@ static void read_op(struct undone *u, const struct op_record *op)
 		dir = open(t.dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir >= 0 && plan_open(dir, op->plan, &p, &e) == 0) {
 		u->layers = txn_layers(&t, &u->nlayers);
-		u->until = end_of(u, op->txn)->ns;
-		u->reversed_undo = op->kind == OP_UNDO && op->state == OP_REVERSED;
+		u->did = op->kind == OP_REDO
+				 ? op->state == OP_DONE
+				 : op->kind == OP_UNDO && op->state == OP_REVERSED;
+		u->from = u->did ? op->begun_ns : 0;
+		u->until = u->did ? op->done_ns : end_of(u, op->txn)->ns;
 		plan_each(p, false, keep_version, u, &e);
 		free(u->layers);
 		plan_close(p);
@@ -180,7 +185,8 @@ bool undone_put_back(void *arg, const char *path, const struct ident *id)
 			high = mid;
 	}
 	for (; low < u->n && u->v[low].key == key; low++)
-		if (ident_same(&u->v[low].id, id) && id->ctime < u->v[low].until)
+		if (ident_same(&u->v[low].id, id) && id->ctime >= u->v[low].from &&
+		    id->ctime < u->v[low].until)
 			return true;
 	return false;
 }

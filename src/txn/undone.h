@@ -6,8 +6,9 @@
 #include "txn/txn.h"
 
 /*
- * What operations that were taken back have put back since a moment: their comings and
- * goings leave new ctimes on objects that are what they were. Private to the room.
+ * What operations that were taken back have put back since a moment, and what redos have put
+ * there again: their comings and goings leave new ctimes on objects that are what they were.
+ * Private to the room.
  */
 struct undone;
 

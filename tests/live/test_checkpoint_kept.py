@@ -6,7 +6,8 @@ from stetlib import wait_until
 
 
 def summary(stet, work, script, *opts):
-    return stet("run", *opts, "--", "sh", "-c", script, cwd=work).ok().err
+    """What is said at the end; $0 is stet."""
+    return stet("run", *opts, "--", "sh", "-c", script, stet.path, cwd=work).ok().err
 
 
 def test_went_back_while_it_ran(stet, work):
@@ -23,26 +24,25 @@ def test_went_back_while_it_ran(stet, work):
     assert (work / "f").read_text() == "precious\n"
 
 
-def test_made_and_deleted_again(stet, work):
-    """Nobody asked for these states: they are history, and can be had back."""
-    err = summary(stet, work, "echo precious > f; sleep 0.1; rm f")
-    assert "t1 rolled back: nothing changed" in err and "stet undo t1" in err
-    stet("undo", "t1", cwd=work).ok()
+def test_a_state_that_was_asked_for(stet, work):
+    err = summary(stet, work, 'echo precious > f; "$0" checkpoint -m "tests pass"; rm f')
+    assert "t1 pending: nothing changed" in err and "stet log t1" in err
+    assert "tests pass" in stet("log", "t1", cwd=work).ok().out
     stet("rollback", "t1", "--to", "1", cwd=work).ok()
     assert stet.changes("t1", below=work) == {b"f": "A"}
 
 
-@pytest.mark.parametrize("script", ["true", "cat /etc/passwd >/dev/null", "ls; ls"])
+@pytest.mark.parametrize("script", ["true", "cat /etc/passwd >/dev/null", "ls; ls",
+                                    "echo 1 > tmp; sleep 0.1; rm tmp", '"$0" checkpoint'])
 def test_nothing_in_between(stet, work, script):
+    """Nor what came and went by itself: nobody has asked for that."""
     assert "t1" not in summary(stet, work, script)
     assert stet.transactions() == []
 
 
 def test_on_success_commit(stet, work):
-    stet("run", "--on-success", "commit", "--", "sh", "-c", "echo 1 > f; sleep 0.1; rm f",
-         cwd=work).ok()
-    stet("undo", "t1", cwd=work).ok()
-    assert stet("log", "t1", cwd=work).ok().out.count("\n") > 2
+    summary(stet, work, 'echo 1 > f; "$0" checkpoint -m one; rm f', "--on-success", "commit")
+    assert stet.transactions()[0]["state"] == "pending"
 
 
 # Copied up, and then made unreadable to its owner: attributes of it could not be read.

@@ -201,3 +201,77 @@ def test_from_a_directory_that_is_gone(stet, work):
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     assert "t1 committed" in r.stdout and r.stdout.rstrip().endswith(str(work / "sub/deep"))
     assert (work / "sub/deep/f").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("way", [["t1", "z"], ["--theirs", "d"], ["--ours", "d"]])
+def test_a_redo_excuses_nothing_of_others(stet, work, way):
+    """What the user wrote before a redo is his after it."""
+    stet.sh("mkdir d; echo agent > d/t; echo z > z", cwd=work).ok()
+    commit(stet, work).ok()
+    (work / "d/t").write_text("precious\n")
+    undo(stet, work, *way).ok()
+    redo(stet, work).ok()
+    undo(stet, work).ok(CONFLICT)
+    assert (work / "d/t").read_text() == "precious\n"
+
+
+@pytest.mark.parametrize("how", ["mv a a2", "rm -r a", "rm a/x"])
+def test_a_link_whose_file_has_moved(stet, work, how):
+    """Taken back, as what it is; and not done again without the file, half or whole."""
+    shell("mkdir a; echo 1 > a/x", work)
+    stet.sh("ln a/x b; echo z > z", cwd=work).ok()
+    commit(stet, work).ok()
+    shell(how, work)
+    after = contents(work)
+    undo(stet, work).ok()
+    assert contents(work) == {n: v for n, v in after.items() if n not in ("b", "z")}
+    if how.startswith("mv"):
+        redo(stet, work).ok(CONFLICT)
+        assert not (work / "z").exists()
+    else:
+        # It was the last name: it is kept, and comes back.
+        redo(stet, work).ok()
+        assert contents(work) == after
+    assert "all well" in stet("check").ok().out
+
+
+def test_a_redo_leaves_a_file_its_attributes(stet, work):
+    shell("echo file > f", work)
+    stet.sh("rm f; mkdir f; echo x > f/x; echo y > f/y; chmod 777 f; touch -d 2001-01-01 f",
+            cwd=work).ok()
+    commit(stet, work, "f/x").ok()
+    shell("rm -r f; echo mine > f; chmod 600 f", work)
+    undo(stet, work, "t1", "--theirs", "f", "--theirs", "f/x").ok()
+    redo(stet, work)
+    st = (work / "f").stat()
+    assert oct(st.st_mode) == "0o100600" and st.st_mtime > 1e9
+    assert (work / "f").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("mode", ["400", "600", "100", "000"])
+def test_directories_that_cannot_be_searched(stet, work, mode):
+    stet.sh(f"mkdir d f; echo 1 > d/x; echo 1 > f/y; chmod {mode} f", cwd=work).ok()
+    commit(stet, work, "d").ok()
+    commit(stet, work).ok()
+    undo(stet, work).ok()
+    undo(stet, work).ok()
+    assert os.listdir(work) == []
+
+
+def test_into_a_directory_of_the_users(stet, work):
+    stet.sh("mkdir d; echo x > d/x; echo y > d/y", cwd=work).ok()
+    commit(stet, work, "d/x").ok()
+    undo(stet, work).ok()
+    (work / "d").mkdir()
+    redo(stet, work).ok()
+    undo(stet, work).ok()
+    assert os.listdir(work / "d") == []
+
+
+def test_a_file_where_a_directory_was_to_be_made(stet, work):
+    stet.sh("mkdir f; echo x > f/x; echo y > f/y; echo z > z", cwd=work).ok()
+    commit(stet, work, "f/x", "z").ok()
+    undo(stet, work).ok()
+    (work / "f").write_text("mine\n")
+    redo(stet, work).ok(CONFLICT)
+    assert contents(work) == {"f": "mine"}
