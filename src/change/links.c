@@ -115,8 +115,9 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 	bool staged = r->flags & PLAN_STAGED;
 	int from = staged ? p->up : p->host, x;
 
-	/* The file that it is a name of may be elsewhere by now. */
-	if (ident_is(now, target) || (!staged && ident_is(now, &r->after))) {
+	/* The file that it is a name of may be elsewhere by now; if it was written to as well, that
+	 * may be nowhere else. */
+	if (ident_is(now, target) || (!staged && ident_same(now, &r->after))) {
 		x = take_name(p, now, from, staged);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
@@ -170,7 +171,7 @@ int apply_check_link(struct apply *a, const struct plan_rec *r, const struct pla
 	if (forward && !target.mode && !ident_is(&kept, &r->after))
 		return apply_conflict(a, r, NO_TARGET, e);
 	if (!now.mode || ident_is(&now, &target) ||
-	    (!forward && ident_is(&now, &r->after)))
+	    (!forward && ident_same(&now, &r->after)))
 		return 0;
 	return apply_conflict(a, r,
 			      forward ? "was made on the host meanwhile"

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from commitlib import CONFLICT, commit, plain, redo, shell, undo
+from commitlib import CONFLICT, commit, names_conflict, plain, redo, shell, undo
 from test_commit_several import contents
 from stetlib import differences
 
@@ -275,3 +275,13 @@ def test_a_file_where_a_directory_was_to_be_made(stet, work):
     (work / "f").write_text("mine\n")
     redo(stet, work).ok(CONFLICT)
     assert contents(work) == {"f": "mine"}
+
+
+def test_a_link_that_is_all_that_is_left(stet, work):
+    """What was written to it is nowhere else."""
+    shell("mkdir a; echo 1 > a/x", work)
+    stet.sh("ln a/x b; echo z > z", cwd=work).ok()
+    commit(stet, work).ok()
+    shell("rm a/x; echo mine > b", work)
+    assert names_conflict(undo(stet, work).ok(CONFLICT), "b")
+    assert (work / "b").read_text() == "mine\n" and (work / "z").exists()
