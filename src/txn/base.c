@@ -102,6 +102,29 @@ static int note(void *arg, const struct change *c, struct err *e)
 	return base_note(&b->notes, (uint32_t)c->layer, c->rel, &host, e) < 0 ? -1 : 0;
 }
 
+static int copy_note(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct plan_rec copy = *r;
+
+	return plan_add(arg, &copy, e);
+}
+
+/* What was noted before a visit stays; one that is damaged is begun anew. */
+static int take_over(struct base_notes *b, int dir, struct err *e)
+{
+	struct plan *p;
+	struct err ignored;
+	int r;
+
+	if (faccessat(dir, BASE, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    plan_open(dir, BASE, &p, &ignored) < 0)
+		return 0;
+	known_read(b->known, dir, BASE);
+	r = plan_each(p, false, copy_note, b->w, e);
+	plan_close(p);
+	return r;
+}
+
 int txn_note_base(struct txn *t, struct err *e)
 {
 	AUTO_CLOSE int dir = open(t->rec.dir,
@@ -125,9 +148,13 @@ int txn_note_base(struct txn *t, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		layers[i].every = true;
 	r = apply_open(layers, n, &b.notes.a, e);
-	/* After a visit the host is not what the command saw any more: the first one stays. */
-	if (r == 0 && faccessat(dir, "base", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (r == 0)
 		r = plan_create(dir, "base.new", &b.notes.w, e);
+	if (r == 0 && take_over(&b.notes, dir, e) < 0) {
+		plan_abandon(b.notes.w);
+		b.notes.w = NULL;
+		r = -1;
+	}
 	if (r == 0) {
 		r = change_walk(layers, n, note, &b, e);
 		if (r == 0)

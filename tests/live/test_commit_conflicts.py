@@ -404,3 +404,19 @@ def test_undo_is_not_afraid_of_others(stet, work):
         "a": "a\n", "b": "host\n", "h": "h\n"}
     assert {n.name: n.read_text() for n in (top / "r").iterdir()} == {"o": "o\n", "h": "h\n"}
     assert not (top / "d" / "n").exists()
+
+
+@pytest.mark.parametrize("host", ["rm f", "echo host > f", "rm f; mkdir f"])
+def test_what_a_visit_was_the_first_to_change(stet, work, host):
+    """It is noted like what the command changed: what the host does to it later is a conflict."""
+    shell("echo base > f; echo g > g", work)
+    stet.sh("echo 2 > g", cwd=work).ok()
+    stet.settle()
+    stet("explore", "t1", "--", "sh", "-c", "echo inside >> f", cwd=work).ok()
+    stet.settle()
+    shell(host, work)
+    assert names_conflict(commit(stet, work).ok(CONFLICT), "f")
+    # And what was merely touched is none.
+    shell("rm -rf f; echo base > f; touch f g", work)
+    commit(stet, work).ok()
+    assert (work / "f").read_text() == "base\ninside\n"
