@@ -126,7 +126,7 @@ static int label(struct judge *j, struct checks *c, const struct exec_facts *f,
 	struct ckpt_wish name = *w;
 	bool text = is_text(f);
 
-	if (!last || checks_asked(last) || rank == RANK_PROGRAM)
+	if (!last || last->named || rank == RANK_PROGRAM)
 		return 0;
 	if (last->seq != j->label_of) {
 		/* The agent has asked for it in its own words: this is what it meant. */

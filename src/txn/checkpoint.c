@@ -462,15 +462,10 @@ int checks_adopt(struct checks *c, const struct ckpt_wish *w, struct err *e)
 			       (long long)last->seq);
 	r = *last;
 	r.named = w->named;
-	r.cause = xstrdup(w->cause);
+	r.cause = xstrdup(last->cause);
 	r.command = maybe(last->command);
 	r.note = maybe(note);
 	return replace_last(c, &r, e) < 0 ? -1 : 1;
-}
-
-bool checks_asked(const struct ckpt_record *r)
-{
-	return r->named || strcmp(r->cause, "agent") == 0;
 }
 
 bool checks_worth(struct home *h, int64_t txn)
@@ -485,7 +480,7 @@ bool checks_worth(struct home *h, int64_t txn)
 		const struct ckpt_record *r = &all.v[i];
 
 		holds = holds || r->added || r->modified || r->deleted;
-		asked = asked || checks_asked(r) || r->target >= 0;
+		asked = asked || r->named || r->target >= 0;
 	}
 	ckpt_records_free(&all);
 	return holds && asked;

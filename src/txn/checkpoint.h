@@ -76,11 +76,10 @@ int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struc
 
 /*
  * Of a transaction that holds nothing in the end: is there a state in between that somebody has
- * asked for, or was promised when he went back to another one? What cannot be read counts.
+ * asked for (outside: the inside does at every call), or was promised when he went back to another
+ * one? What cannot be read counts.
  */
 bool checks_worth(struct home *h, int64_t txn);
-/* Did somebody ask for it, outside or inside? */
-bool checks_asked(const struct ckpt_record *r);
 
 /* At the very beginning: what the layers hold before anything has run is number 0. */
 int checks_begin(struct txn *t, struct err *e);

@@ -24,25 +24,26 @@ def test_went_back_while_it_ran(stet, work):
     assert (work / "f").read_text() == "precious\n"
 
 
-def test_a_state_that_was_asked_for(stet, work):
-    err = summary(stet, work, 'echo precious > f; "$0" checkpoint -m "tests pass"; rm f')
-    assert "t1 pending: nothing changed" in err and "stet log t1" in err
+@pytest.mark.parametrize("opts", [[], ["--on-success", "commit"]])
+def test_a_state_that_was_asked_for(stet, work, opts):
+    p = stet.popen("run", *opts, "--", "sh", "-c", "echo precious > f; echo READY; read line; rm f",
+                   cwd=work, stdin=-1)
+    assert p.stdout.readline() == b"READY\n"
+    stet("checkpoint", "t1", "-m", "tests pass", cwd=work).ok()
+    err = p.communicate(b"\n", timeout=60)[1]
+    assert b"t1 pending: nothing changed" in err and b"stet log t1" in err
     assert "tests pass" in stet("log", "t1", cwd=work).ok().out
     stet("rollback", "t1", "--to", "1", cwd=work).ok()
     assert stet.changes("t1", below=work) == {b"f": "A"}
 
 
 @pytest.mark.parametrize("script", ["true", "cat /etc/passwd >/dev/null", "ls; ls",
-                                    "echo 1 > tmp; sleep 0.1; rm tmp", '"$0" checkpoint'])
+                                    "echo 1 > tmp; sleep 0.1; rm tmp",
+                                    'echo 1 > tmp; "$0" checkpoint -m "call 1"; rm tmp'])
 def test_nothing_in_between(stet, work, script):
     """Nor what came and went by itself: nobody has asked for that."""
     assert "t1" not in summary(stet, work, script)
     assert stet.transactions() == []
-
-
-def test_on_success_commit(stet, work):
-    summary(stet, work, 'echo 1 > f; "$0" checkpoint -m one; rm f', "--on-success", "commit")
-    assert stet.transactions()[0]["state"] == "pending"
 
 
 # Copied up, and then made unreadable to its owner: attributes of it could not be read.
