@@ -89,7 +89,6 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 		     r->redone != 1) ||
 		    (r->kind == OP_REDO && r->state == OP_DONE) ||
 		    r->state == OP_REVERSED;
-
 	struct end *end;
 
 	(void)e;
