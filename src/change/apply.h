@@ -48,9 +48,9 @@ int apply_list(struct apply *a, uint32_t layer, const char *rel, struct fs_names
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e);
 
-/* Digest of the content and attributes of a regular file on the host; false if it cannot
- * be read. With
- * @text, also its content if that is text of at most @max bytes (else *text is empty). */
+/* Digest of the content and attributes of what the host has there: a file, a link, anything but a
+ * directory; false if it cannot be read. With @text, also the content of a file if that is text of
+ * at most @max bytes (else *text is empty). */
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
 		  struct buf *text, size_t max);
 

@@ -87,35 +87,64 @@ static int open_file(struct apply *a, const struct plan_rec *r, bool host,
 	return fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode) ? -1 : TAKE_FD(fd);
 }
 
+static bool hash_file(XXH64_state_t *hash, int fd, struct buf *text)
+{
+	AUTO_FREE char *chunk = xmalloc(DIGEST_CHUNK);
+	ssize_t n;
+
+	while ((n = read(fd, chunk, DIGEST_CHUNK)) > 0) {
+		XXH64_update(hash, chunk, (size_t)n);
+		if (text)
+			buf_add(text, chunk, (size_t)n);
+	}
+	if (text && memchr(buf_str(text), '\0', text->len))
+		buf_reset(text);
+	return n == 0;
+}
+
+/* What is no file holds where it leads to, or which device it is, or nothing. */
+static bool hash_other(XXH64_state_t *hash, const struct place *p, const struct stat *st)
+{
+	AUTO_BUF struct buf target = BUF_INIT;
+
+	if (S_ISLNK(st->st_mode) && fs_readlink(p->host, p->name, &target) < 0)
+		return false;
+	XXH64_update(hash, buf_str(&target), target.len);
+	XXH64_update(hash, &st->st_rdev, sizeof(st->st_rdev));
+	return true;
+}
+
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
 		  struct buf *text, size_t max)
 {
 	struct plan_rec r = { .layer = layer, .rel = rel };
-	AUTO_FREE char *chunk = xmalloc(DIGEST_CHUNK);
 	AUTO_BUF struct buf attrs = BUF_INIT;
 	AUTO_CLOSE int fd = -1;
 	XXH64_state_t hash;
 	struct place p;
 	struct stat st;
-	ssize_t n;
+	struct err e;
 
-	fd = open_file(a, &r, true, &p, &st);
-	if (fd < 0)
+	/* Never opened but to read a file: to open a device may be to start it. */
+	if (apply_at(a, &r, &p, &e) < 0 ||
+	    fstatat(p.host, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
 		return false;
 	XXH64_reset(&hash, 0);
-	while ((n = read(fd, chunk, DIGEST_CHUNK)) > 0) {
-		XXH64_update(&hash, chunk, (size_t)n);
-		if (text && (size_t)st.st_size <= max)
-			buf_add(text, chunk, (size_t)n);
+	if (!S_ISREG(st.st_mode)) {
+		if (!hash_other(&hash, &p, &st))
+			return false;
+	} else {
+		fd = open_file(a, &r, true, &p, &st);
+		if (fd < 0 ||
+		    !hash_file(&hash, fd, (size_t)st.st_size <= max ? text : NULL))
+			return false;
 	}
-	if (text && memchr(buf_str(text), '\0', text->len))
-		buf_reset(text);
 	/* Somebody who has set an ACL has changed the file, too. */
 	if (meta_pack(p.host, p.name, &attrs) < 0)
 		return false;
 	XXH64_update(&hash, buf_str(&attrs), attrs.len);
 	*digest = XXH64_digest(&hash);
-	return n == 0;
+	return true;
 }
 
 bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,

@@ -54,8 +54,8 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 	    (!b->ours && known_place(b->known, b->a, layer, rel) != PLACE_SAME))
 		return 0;
 	buf_reset(&b->text);
-	b->read += S_ISREG(host->mode) && host->size <= max ? host->size : 0;
-	if (S_ISREG(host->mode) && host->size <= max &&
+	b->read += !S_ISDIR(host->mode) && host->size <= max ? host->size : 0;
+	if (!S_ISDIR(host->mode) && host->size <= max &&
 	    apply_digest(b->a, layer, rel, &digest, &b->text,
 			 !b->ours && b->kept < TEXT_TOTAL ? TEXT_MAX : 0)) {
 		/* Changed while it was read: the digest is of something in between. */

@@ -339,10 +339,10 @@ bool known_touched(struct known *k, uint32_t layer, const char *rel,
 	return s && (s->ours || (s->made && same_attributes(&s->id, host)));
 }
 
-/* A file can be written and given its old mtime again: only its ctime tells then. */
+/* A file can be written and given its old mtime again, a FIFO an ACL: only the ctime tells then. */
 static bool is_untouched(const struct version *s, const struct ident *host)
 {
-	return !S_ISREG(host->mode) || host->ctime == s->id.ctime ||
+	return S_ISDIR(host->mode) || host->ctime == s->id.ctime ||
 	       (!s->is_base && !s->has_digest);
 }
 
@@ -369,10 +369,10 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return KNOWN_OTHER;
 	if (s->made)
 		return KNOWN_SAME;
-	/* Of anything else the inode is what it is for life; a directory's times move with what
+	/* Of all but a file the inode is what it is for life; a directory's times move with what
 	 * is put into it, for which each of the names answers by itself. */
-	if (!S_ISREG(host->mode))
-		return ident_is(&s->id, host) ? KNOWN_SAME : KNOWN_OTHER;
+	if (!S_ISREG(host->mode) && !s->has_digest && ident_is(&s->id, host))
+		return KNOWN_SAME;
 	return s->has_digest && apply_digest(a, layer, rel, &digest, NULL, 0) &&
 			       digest == s->digest
 		       ? KNOWN_SAME
@@ -551,7 +551,8 @@ static int find_content(void *arg, const struct plan_rec *r, struct err *e)
 	struct wanted *w = arg;
 
 	(void)e;
-	if (r->kind != PLAN_BASE || r->layer != w->layer || strcmp(r->rel, w->rel) != 0)
+	if (r->kind != PLAN_BASE || r->layer != w->layer ||
+	    !S_ISREG(r->before.mode) || strcmp(r->rel, w->rel) != 0)
 		return 0;
 	/* A digest first, then the content; a file that is empty has both but no bytes. */
 	if (r->nxbefore >= sizeof(uint64_t) && (r->nxafter || !r->before.size)) {

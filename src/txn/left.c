@@ -47,7 +47,7 @@ static int note(struct noting *l, uint32_t layer, const char *rel, struct err *e
 		return -1;
 	if (S_ISDIR(now.mode))
 		return note_below(l, layer, rel, e);
-	if (!S_ISREG(now.mode))
+	if (!now.mode)
 		return 0;
 	r = base_note(&l->notes, layer, rel, &now, e);
 	l->noted += r > 0;
@@ -195,7 +195,7 @@ bool left_is(struct left *l, uint32_t layer, const char *rel, const struct ident
 {
 	struct err e;
 
-	if (!S_ISREG(now->mode))
+	if (S_ISDIR(now->mode))
 		return false;
 	if (!l->known)
 		load(l);

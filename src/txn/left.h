@@ -7,7 +7,7 @@
 #include "txn/txn.h"
 
 /*
- * What a commit has left on the host: digests of the files that it put there, noted when it is
+ * What a commit has left on the host: digests of what it put there, noted when it is
  * done, off the critical path. With them an undo tells a file that was merely touched since, or
  * saved once more as it was, from one that was changed. Without them, and beyond a bounded
  * amount, it judges by times, and is stricter.

@@ -117,6 +117,67 @@ def test_changed(stet, place, when):
     assert conflicts == set(files)
 
 
+# What is no file: what the host has at $f, what the command makes of it, what the host does to it
+# that differs in nothing, and that differs.
+OTHERS = {
+    "link": ("ln -s base $f", {"point": "ln -sfn inside $f", "drop": "rm $f", "file": "rm $f; echo 1 > $f"},
+             {"touch": "touch -h $f", "again": "rm $f; ln -s base $f", "rename": "mv $f $f.t; mv $f.t $f",
+              "link": "ln -P $f $f.t; rm $f.t"},
+             {"point": "ln -sfn host $f", "file": "rm $f; echo host > $f"}),
+    "pipe": ("mkfifo $f", {"drop": "rm $f", "file": "rm $f; echo 1 > $f"},
+             {"touch": "touch $f", "chmod": "chmod 606 $f; chmod 644 $f", "again": "rm $f; mkfifo $f",
+              "acl": "setfacl -m u:nobody:r $f; setfacl -b $f"},
+             {"mode": "chmod 600 $f", "acl": "setfacl -m u:nobody:r $f", "link": "rm $f; ln -s base $f"}),
+}
+
+
+def others(which):
+    """{name: (what the host has, what the command does, what the host does)}, as OTHERS say."""
+    return {f"{kind}-{w}-{h}": (row[0], row[1][w], row[which][h])
+            for kind, row in OTHERS.items() for w in row[1] for h in row[which]}
+
+
+def bare(tree):
+    return {n: {k: v for k, v in d.items() if k != "mtime"} for n, d in plain(tree).items() if n}
+
+
+def play_others(stet, top, files, when):
+    shell("umask 022; " + all_of(files, 0), top)
+    p = begin(stet, top, all_of(files, 1))
+    if when == "during":
+        wait_for_notes(stet, p, [n.encode() for n in files])
+        shell(all_of(files, 2), top)
+    end(p)
+    if when == "after":
+        shell(all_of(files, 2), top)
+
+
+@pytest.mark.parametrize("when", WHEN)
+def test_touched_that_is_no_file(stet, place, when):
+    files = others(2)
+    play_others(stet, place, files, when)
+    touched = bare(place)
+    commit(stet, place).ok()
+    done = bare(place)
+    for name, (_, does, _) in files.items():
+        assert (name.encode() in done) == (does != "rm $f"), name
+        assert done.get(name.encode()) != touched[name.encode()], name
+    undo(stet, place).ok()
+    assert bare(place) == touched
+    redo(stet, place).ok()
+    assert bare(place) == done
+
+
+@pytest.mark.parametrize("when", WHEN)
+def test_changed_that_is_no_file(stet, place, when):
+    files, calm = others(3), {f"calm-{n}": does for n, does in others(2).items()}
+    play_others(stet, place, {**files, **calm}, when)
+    before = plain(place)
+    r = commit(stet, place, opts=["--json"]).ok(CONFLICT)
+    assert {os.path.basename(c["path"]) for c in r.json()["error"]["conflicts"]} == set(files)
+    assert plain(place) == before
+
+
 def test_touched_before_the_command_came(stet, work):
     """What it held when the transaction began nobody knows then: the user decides."""
     make(work, ["x"])

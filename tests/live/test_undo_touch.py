@@ -18,6 +18,18 @@ WORK = {
     "new": (":", "echo inside > $f"),
     "link": ("echo base > $f; echo other > $f.o", "ln -f $f.o $f"),
 }
+# What is no file: the host's, the command's; touched, changed.
+OTHERS = {
+    "link": ("ln -s base $f", "ln -sfn inside $f",
+             {"touch": "touch -h $f", "again": "t=$(readlink $f); rm $f; ln -s $t $f",
+              "rename": "mv $f $f.t; mv $f.t $f", "link": "ln -P $f $f.t; rm $f.t"},
+             {"point": "ln -sfn host $f", "file": "rm $f; echo host > $f"}),
+    "pipe": ("mkfifo $f", "rm $f; (umask 077; mkfifo $f)",
+             {"touch": "touch $f", "chmod": "m=$(stat -c %a $f); chmod 606 $f; chmod $m $f",
+              "again": "m=$(stat -c %a $f); rm $f; mkfifo -m $m $f"},
+             {"mode": "chmod 611 $f", "acl": "setfacl -m u:nobody:r $f"}),
+    "new": (":", "ln -s inside $f", {"touch": "touch -h $f"}, {"point": "ln -sfn host $f"}),
+}
 GONE = {"delete": ("echo base > $f", "rm $f")}
 # With its mode and attributes, which it has by now.
 SAME = {**TOUCH, "save": "cp --preserve=all $f $f.t; mv $f.t $f",
@@ -82,6 +94,29 @@ def test_touched_after_the_undo(stet, place):
     assert timeless(place) == before
 
 
+def others(which):
+    return {f"{kind}-{h}": (*row[:2], row[which][h]) for kind, row in OTHERS.items() for h in row[which]}
+
+
+def test_touched_that_is_no_file(stet, place):
+    of = others(2)
+    before = ran(stet, place, of)
+    done = timeless(place)
+    shell(each(2, of), place)
+    undo(stet, place).ok()
+    assert timeless(place) == before
+    shell(each(2, {n: d for n, d in of.items() if not n.startswith("new")}), place)
+    redo(stet, place).ok()
+    assert timeless(place) == done
+
+
+def test_changed_that_is_no_file(stet, place):
+    of, calm = others(3), {f"calm-{n}": d for n, d in others(2).items()}
+    ran(stet, place, {**of, **calm})
+    shell(each(2, {**of, **calm}), place)
+    refused(stet, place, undo, of, set())
+
+
 # Attributes are put back where they are: what else the host has done to the file stays.
 KEPT = {"mode-time", "mode-attribute"}
 
@@ -119,6 +154,19 @@ def test_touched_in_a_new_directory(stet, work, how):
     assert not (work / "d").exists()
     redo(stet, work).ok()
     assert (work / "d/s/f").read_text() == "2\n"
+
+
+def test_another_name_of_a_link_in_a_new_directory(stet, work):
+    """One of its names is committed, and taken back: that is nobody's change of the others."""
+    stet.sh("mkdir -p d e; ln -s x d/l; ln -P d/l e/l; mkfifo d/p; ln d/p e/p", cwd=work).ok()
+    commit(stet, work, "d").ok()
+    commit(stet, work, "e").ok()
+    undo(stet, work).ok()
+    undo(stet, work).ok()
+    assert not (work / "d").exists() and not (work / "e").exists()
+    redo(stet, work).ok()
+    redo(stet, work).ok()
+    assert os.readlink(work / "e/l") == "x"
 
 
 @pytest.mark.parametrize("how", ["echo 3 > d/s/f", "echo 3 > d/s/g", "chmod 600 d/f", "touch d/s/f; echo 3 > d/f"])

@@ -72,10 +72,6 @@ class Tree:
 def test_pieces(stet, place, tree, request, nth):
     # Not the same on every filesystem.
     seed = nth * 4 + NEEDS.split().index(request.node.callspec.params["place"])
-    # KNOWN FAULT: this one ends in an invented conflict at its last undos (nothing is lost, and --ours
-    # helps). Another one instead, until it is mended.
-    if (nth, request.node.callspec.params["place"]) == (5, "tmpfs"):
-        seed += 1000
     t, r, done = Tree(stet, place, tree, seed), random.Random(seed), 0
     t.well("at first")
     for _ in range(PIECES):
