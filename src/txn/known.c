@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "change/gitindex.h"
 #include "sys/mountinfo.h"
 #include "txn/keys.h"
 #include "txn/parts.h"
@@ -331,6 +332,12 @@ static bool same_attributes(const struct ident *a, const struct ident *b)
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
 }
 
+/* What git's index says has no size of its own (change/gitindex.h): the digest alone tells. */
+static bool same_size(const struct version *s, const char *rel, const struct ident *host)
+{
+	return s->id.size == host->size || (s->has_digest && gitindex_name(rel));
+}
+
 bool known_touched(struct known *k, uint32_t layer, const char *rel,
 		   const struct ident *host)
 {
@@ -365,7 +372,7 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return KNOWN_SAME;
 	if (ident_same(&s->id, host) && is_untouched(s, host))
 		return KNOWN_SAME;
-	if (!same_attributes(&s->id, host) || (s->id.size != host->size && !s->made))
+	if (!same_attributes(&s->id, host) || (!same_size(s, rel, host) && !s->made))
 		return KNOWN_OTHER;
 	if (s->made)
 		return KNOWN_SAME;
@@ -514,8 +521,8 @@ bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 	if (s->is_base && ident_same(&s->id, host) && s->id.ctime == host->ctime)
 		return true;
 	return s->has_digest && same_attributes(&s->id, host) &&
-	       s->id.size == host->size &&
-	       apply_digest(a, layer, rel, &digest, NULL, 0) && digest == s->digest;
+	       same_size(s, rel, host) && apply_digest(a, layer, rel, &digest, NULL, 0) &&
+	       digest == s->digest;
 }
 
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)
@@ -551,8 +558,8 @@ static int find_content(void *arg, const struct plan_rec *r, struct err *e)
 	struct wanted *w = arg;
 
 	(void)e;
-	if (r->kind != PLAN_BASE || r->layer != w->layer ||
-	    !S_ISREG(r->before.mode) || strcmp(r->rel, w->rel) != 0)
+	if (r->kind != PLAN_BASE || r->layer != w->layer || !S_ISREG(r->before.mode) ||
+	    strcmp(r->rel, w->rel) != 0)
 		return 0;
 	/* A digest first, then the content; a file that is empty has both but no bytes. */
 	if (r->nxbefore >= sizeof(uint64_t) && (r->nxafter || !r->before.size)) {
