@@ -19,7 +19,7 @@ struct search {
 	/* Until then other names of what it finds may have been moved by ourselves. */
 	int64_t moved;
 	bool excuses; /* what we put back ourselves does not count */
-	bool files;   /* nor do directories by themselves */
+	bool files;   /* nor do directories that were there when we were last at it */
 	struct buf path;
 };
 
@@ -61,6 +61,12 @@ static bool is_moved(const struct search *s, const struct ident *id)
 	return id->nlink > 1 && id->ctime < s->moved && apply_is_shared(s->a, id);
 }
 
+/* Was it made after the last operation of ours? If that is not known, it was not. */
+static bool is_born(const struct search *s, const struct ident *id)
+{
+	return s->moved && id->btime >= s->moved;
+}
+
 /* Does anything below @dir bear a change made at or after @since? -errno. */
 static int has_newer(struct search *s, int dir, const char *name)
 {
@@ -86,7 +92,7 @@ static int has_newer(struct search *s, int dir, const char *name)
 			return has_newer_locked(s, dir, name);
 		}
 		if (x == 0 && id.ctime >= s->since && !is_moved(s, &id) &&
-		    !(s->files && S_ISDIR(id.mode)))
+		    !(s->files && S_ISDIR(id.mode) && !is_born(s, &id)))
 			x = !(s->excuses && s->a->excuse &&
 			      s->a->excuse(s->a->excuse_arg, buf_str(&s->path), &id));
 		if (x == 0 && S_ISDIR(id.mode))
@@ -191,8 +197,8 @@ static int expect_instead(struct apply *a, const struct plan_rec *r,
 			  const struct place *p, const struct ident *now, bool forward,
 			  struct err *e)
 {
-	/* Later commits, and their undos, have been at the directories in it. One of
-	 * somebody's that is empty is found when ours is taken away. */
+	/* Later commits, and their undos, have been at the directories in it. An empty one of
+	 * somebody's from before those is found when ours is taken away. */
 	struct search s = { .a = a,
 			    .since = a->since,
 			    .moved = a->moved,

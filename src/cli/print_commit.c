@@ -109,7 +109,7 @@ static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
 	buf_addf(b, "%-22s stet diff t%lld --conflicts\n", "look:", id);
 	command(b, c, "the transaction wins:", "commit", id, given, "--ours", n);
 	command(b, c, "the host wins:", "commit", id, given, "--theirs", n);
-	if (!merge) /* else these are what could not be merged */
+	if (merge)
 		buf_addf(b, "%-22s stet commit t%lld%s --merge\n", "merge text:", id,
 			 given);
 	explain_path(b, n);
@@ -126,7 +126,9 @@ int explain_refusal(struct cli *c, const struct txn_record *rec,
 	decided_commit(&given, c, rec, rq);
 	if (e->kind == ERR_CONFLICT && r->conflicts.n) {
 		cli_complain(e, false);
-		conflict(&b, c, rec, buf_str(&given), rq && rq->merge, &r->conflicts);
+		/* If it was asked for, these are what could not be merged. */
+		conflict(&b, c, rec, buf_str(&given), r->mergeable && !(rq && rq->merge),
+			 &r->conflicts);
 		write_error(&b);
 		return -1;
 	}
@@ -247,6 +249,16 @@ static bool is_stuck(const struct path_notes *n)
 	return false;
 }
 
+/* The newest transaction that has committed there since; 0: none is known. */
+static int64_t newest_by(const struct path_notes *n)
+{
+	int64_t by = 0;
+
+	for (size_t i = 0; i < n->n; i++)
+		by = n->v[i].by > by ? n->v[i].by : by;
+	return by;
+}
+
 /* Conflicts, and what decides them. */
 static int explain_replay(struct cli *c, const char *verb, const struct undo_req *rq,
 			  const struct txn_record *rec, const struct path_notes *n,
@@ -266,6 +278,9 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_req
 	decided(&given, c, rec, rq->txn, rq->paths, ours, theirs);
 	strv_free(ours);
 	strv_free(theirs);
+	if (newest_by(n))
+		buf_addf(&b, "%-22s stet undo t%lld\n",
+			 "take that back first:", (long long)newest_by(n));
 	if (!is_stuck(n))
 		command(&b, c, "go on all the same:", verb, rec->id, buf_str(&given),
 			"--ours", n);

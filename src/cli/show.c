@@ -306,6 +306,8 @@ void show_notes(struct buf *b, const struct cli *c, const char *workspace,
 		buf_addf(b, "%*s",
 			 b->len - at < wide ? (int)(wide - (b->len - at) + 2) : 2, "");
 		text_escape(b, n->v[i].what, strlen(n->v[i].what));
+		if (n->v[i].by)
+			buf_addf(b, ", by t%lld", (long long)n->v[i].by);
 		buf_addc(b, '\n');
 	}
 	if (more)

@@ -271,6 +271,8 @@ void json_set_notes(json_t *o, const char *key, const struct path_notes *n)
 
 		json_set_str(j, "path", n->v[i].path);
 		json_set_str(j, "what", n->v[i].what);
+		if (n->v[i].by)
+			json_object_set_new(j, "by", json_txn_ref(n->v[i].by));
 		json_array_append_new(a, j);
 	}
 	if (n->n)

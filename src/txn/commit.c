@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/unfold.h"
+#include "txn/blame.h"
 #include "txn/draft.h"
 #include "txn/inplace.h"
 #include "txn/operate.h"
@@ -65,7 +66,9 @@ static int refuse(const struct commit_wish *w, const struct txn *t,
 			e,
 			"decide with stet commit t%lld --ours PATH%s; look with stet diff "
 			"t%lld --conflicts",
-			id, w->merge ? " or --theirs PATH" : ", --theirs PATH or --merge",
+			id,
+			w->merge || !res->mergeable ? " or --theirs PATH"
+						    : ", --theirs PATH or --merge",
 			id);
 	}
 	if (res->denied.n && !w->dry_run) {
@@ -223,6 +226,7 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 			       e);
 	if (r == 0)
 		r = refuse(w, t, res, e);
+	blame_notes(h, t->rec.id, t->rec.begin_ns, &res->conflicts);
 	if (r < 0 || w->dry_run || res->conflicts.n || !res->changes)
 		unlinkat(o.dir, name, 0);
 	else

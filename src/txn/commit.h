@@ -21,6 +21,7 @@ struct path_note {
 	char *path;
 	char *what;
 	bool stuck; /* --ours does not help: there is no place to do it */
+	int64_t by; /* of a conflict: the transaction that has committed there; or 0 */
 };
 struct path_notes {
 	struct path_note *v;
@@ -62,6 +63,7 @@ struct commit_result {
 	bool left; /* something of the transaction is still pending */
 	bool part; /* undo, redo: of some paths only */
 	struct path_notes conflicts, risks;
+	bool mergeable;		  /* among the conflicts there is a text */
 	uint64_t hidden;	  /* conflicts with what the command could not see */
 	struct path_notes denied; /* by wish.judge */
 };

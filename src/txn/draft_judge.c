@@ -65,22 +65,46 @@ bool draft_only_theirs(struct draft *d, const struct change *c, const struct pla
 	       r->after.mtime == base.mtime;
 }
 
-/* Both sides changed a text: can both changes stand? Then d->merged holds both. It has our
- * attributes: what the host has given it meanwhile must not be lost. */
+struct sides {
+	struct buf base, ours, theirs;
+};
+
+static void sides_free(struct sides *s)
+{
+	buf_free(&s->base);
+	buf_free(&s->ours);
+	buf_free(&s->theirs);
+}
+
+/* Is it a text that both sides have changed? What is merged has our attributes: what the host has
+ * given it meanwhile must not be lost. */
+static bool read_sides(struct draft *d, const struct change *c, const struct ident *host,
+		       struct sides *s)
+{
+	uint32_t layer = (uint32_t)c->layer;
+
+	return c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT &&
+	       S_ISREG(c->after.st_mode) && S_ISREG(host->mode) &&
+	       known_attributes(d->known, layer, c->rel, host, &c->after) &&
+	       known_content(d->known, layer, c->rel, &s->base) &&
+	       apply_text(d->a, layer, c->rel, false, &s->ours) &&
+	       apply_text(d->a, layer, c->rel, true, &s->theirs);
+}
+
+/* If both changes can stand, d->merged holds both. If nobody has asked, that somebody could. */
 static bool merge_step(struct draft *d, const struct change *c, const struct ident *host)
 {
-	AUTO_BUF struct buf base = BUF_INIT, ours = BUF_INIT, theirs = BUF_INIT;
-	uint32_t layer = (uint32_t)c->layer;
+	__attribute__((cleanup(sides_free))) struct sides s = { 0 };
 	struct err e;
 
+	/* What the host is to win is not merged: it has to be found first. */
+	if (d->looking || (!d->w->merge && d->res->mergeable) ||
+	    !read_sides(d, c, host, &s))
+		return false;
+	d->res->mergeable = true;
 	buf_reset(&d->merged);
-	return c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT &&
-	       S_ISREG(c->after.st_mode) &&
-	       known_attributes(d->known, layer, c->rel, host, &c->after) &&
-	       known_content(d->known, layer, c->rel, &base) &&
-	       apply_text(d->a, layer, c->rel, false, &ours) &&
-	       apply_text(d->a, layer, c->rel, true, &theirs) &&
-	       merge_text(&base, &ours, &theirs, &d->merged, &e) == 1;
+	return d->w->merge &&
+	       merge_text(&s.base, &s.ours, &s.theirs, &d->merged, &e) == 1;
 }
 
 void draft_check_conflict(struct draft *d, const struct change *c,
@@ -91,8 +115,7 @@ void draft_check_conflict(struct draft *d, const struct change *c,
 	if (draft_is_ours(d, c->path))
 		return;
 	if (host->mode && draft_host_changed(d, c, host)) {
-		/* What the host is to win is not merged: it has to be found first. */
-		if (d->w->merge && !d->looking && merge_step(d, c, host)) {
+		if (merge_step(d, c, host)) {
 			d->res->merged++;
 			return;
 		}

@@ -14,7 +14,7 @@ void path_notes_add(struct path_notes *n, const char *path, const char *what)
 	}
 	if ((n->n & (n->n - 1)) == 0)
 		n->v = xrealloc(n->v, (n->n ? 2 * n->n : 8) * sizeof(*n->v));
-	n->v[n->n++] = (struct path_note){ xstrdup(path), xstrdup(what), false };
+	n->v[n->n++] = (struct path_note){ .path = xstrdup(path), .what = xstrdup(what) };
 }
 
 void path_notes_free(struct path_notes *n)

@@ -259,7 +259,8 @@ void operate_note(struct operation *o, const struct plan_rec *r)
 	snprintf(o->where, sizeof(o->where), "%s/%s", strcmp(host, "/") == 0 ? "" : host,
 		 r->rel);
 	snprintf(o->why, sizeof(o->why), "%s", apply_why(o->apply));
-	o->stuck = apply_lost_dir(o->apply) || r->kind == PLAN_MKDIR;
+	/* A directory that replaced something makes room with all that is in it. */
+	o->stuck = apply_lost_dir(o->apply) || (r->kind == PLAN_MKDIR && !r->before.mode);
 }
 
 static int step_done(struct operation *o, const struct plan_rec *r, int x)

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "sys/mountinfo.h"
+#include "txn/blame.h"
 #include "txn/draft.h"
 #include "txn/operate.h"
 #include "txn/parts.h"
@@ -370,8 +371,10 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 	}
 	if (r == 0 && !w->dry_run)
 		r = carry_out(h, t, d->redo, &o, res, e);
-	if (r < 0 && e->kind == ERR_CONFLICT)
+	if (r < 0 && e->kind == ERR_CONFLICT) {
 		operate_conflict(t, &o, res, d->redo ? "redone" : "undone", e);
+		blame_notes(h, t->rec.id, d->target->done_ns, &res->conflicts);
+	}
 	undone_free(excuses.put_back);
 	left_free(d->left); /* before the layers that it asks about */
 	d->left = NULL;

@@ -221,6 +221,24 @@ def test_merge_refuses_what_overlaps(stet, conflicts):
     assert (conflicts / "both").read_text() == "b\nh\n"
 
 
+# What both sides do to a file: is it offered to merge that?
+@pytest.mark.parametrize("inside, host, offered", [
+    ("echo i >> f", "echo h >> f", True),
+    ("printf 'a\\0b' > f", "echo h >> f", False),
+    ("rm f", "echo h >> f", False),
+    ("ln -sf x f", "echo h >> f", False),
+    ("echo i > f", "rm f; mkfifo f", False),
+    ("echo i > new", "echo h > new", False),
+])
+def test_merge_is_offered_where_it_may_work(stet, work, inside, host, offered):
+    write(work / "f", "text\n")
+    stet.sh(inside, cwd=work).ok()
+    subprocess.run(["bash", "-c", host], cwd=work, check=True)
+    r = stet("commit", cwd=work).ok(3)
+    assert ("--merge" in r.err) == offered
+    assert ("--merge" in stet("commit", "--json", cwd=work).ok(3).json()["error"]["hint"]) == offered
+
+
 # The mode before, on the host, in the transaction, and after the merge; None: a conflict.
 @pytest.mark.parametrize("was, host, ours, then", [
     (0o644, 0o644, 0o644, 0o644),

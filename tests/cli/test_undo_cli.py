@@ -224,3 +224,31 @@ def test_a_directory_that_moved_whole(stet, work):
     r = stet("undo", "t1", "m/n", cwd=work).ok(1)
     assert "m was committed as a whole; take all of it back: stet undo t1 DIRECTORY" in r.err
     play(stet, work, [("undo t1 m", "a=1"), ("redo", "a=1 m/n=1"), ("undo", "")])
+
+
+def test_who_was_there_since(stet, work):
+    """Another transaction: it is named, and taking it back first is what helps."""
+    shell("echo 0 > a; echo 0 > b", work)
+    for i in (1, 2):
+        stet.sh(f"echo {i} > a; mkdir d{i}; echo {i} > d{i}/x", cwd=work).ok()
+        stet("commit", cwd=work).ok()
+    r = stet("undo", "t1", cwd=work).ok(3)
+    assert "  a  was changed on the host after the commit, by t2\n" in r.err
+    assert "take that back first:  stet undo t2\n" in r.err and "t1/x" not in r.err
+    (conflict,) = stet("undo", "t1", "--json", cwd=work).ok(3).json()["error"]["conflicts"]
+    assert conflict["by"] == "t2"
+    play(stet, work, [("undo t2", "a=1 b=0 d1/x=1"), ("undo t1", "a=0 b=0"), ("redo t2", 3),
+                      ("redo t1", "a=1 b=0 d1/x=1")])
+    # The user himself is nobody that has a number.
+    shell("echo 3 > a", work)
+    r = stet("undo", "t1", cwd=work).ok(3)
+    assert ", by t" not in r.err and "take that back first" not in r.err
+
+
+def test_who_was_there_before_the_commit(stet, work):
+    shell("echo 0 > a; echo 0 > b", work)
+    stet.sh("echo 1 > a", cwd=work).ok()
+    stet.sh("echo 2 > a; echo 2 > b", cwd=work).ok()
+    stet("commit", "t1", cwd=work).ok()
+    r = stet("commit", "t2", cwd=work).ok(3)
+    assert "  a  changed in t2, changed on the host, by t1\n" in r.err

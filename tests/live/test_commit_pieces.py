@@ -145,16 +145,48 @@ def test_what_makes_room_was_changed(stet, work):
     unchanged(was, work)
 
 
-def test_what_was_put_into_it_since(stet, work):
+# What the user puts into a directory that has replaced a file, and takes away again.
+HIS = {"file": ("echo his > f/his", "rm f/his"), "empty": ("mkdir f/his", "rmdir f/his"),
+       "deep": ("mkdir -p f/his/own; echo his > f/his/own/x", "rm -r f/his")}
+
+
+@pytest.mark.parametrize("his", HIS)
+def test_what_was_put_into_it_since(stet, work, his):
     """There is no room for the file any more: nothing is undone, and nothing of it is lost."""
     became_a_directory(stet, work)
     commit(stet, work, "f/in").ok()
-    (work / "f/his").write_text("his\n")
+    shell(HIS[his][0], work)
+    was = same_inodes(work)
     assert names_conflict(undo(stet, work).ok(CONFLICT), "f")
-    assert contents(work) == {"f/in": "1", "f/his": "his"}
-    (work / "f/his").unlink()
+    unchanged(was, work)
+    shell(HIS[his][1], work)
     undo(stet, work).ok()
     assert contents(work) == {"f": "1"}
+
+
+@pytest.mark.parametrize("his", HIS)
+def test_whose_it_is_may_be_said(stet, work, his):
+    """The very words of the refusal decide; either way nothing is lost."""
+    def names():
+        """The time of the directory is the commit's again once that is done again."""
+        return {n: {k: v for k, v in d.items() if n != b"f" or k != "mtime"}
+                for n, d in same_inodes(work).items()}
+
+    became_a_directory(stet, work)
+    commit(stet, work, "f/in").ok()
+    shell(HIS[his][0], work)
+    was = names()
+    said = undo(stet, work).ok(CONFLICT).err
+    for side in ("--theirs", "--ours"):
+        assert f"stet undo t1 {side} f\n" in said
+    undo(stet, work, "t1", "--theirs", "f").ok()
+    assert (work / "f/his").exists() and not (work / "f/in").exists()
+    redo(stet, work).ok()
+    assert names() == was
+    undo(stet, work, "t1", "--ours", "f").ok()
+    assert contents(work) == {"f": "1"}
+    redo(stet, work).ok()
+    assert names() == was
 
 
 @pytest.mark.parametrize("theirs", [False, True])
