@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,16 +16,26 @@
 #include "change/meta.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
+#include "sys/rmtree.h"
+
+/*
+ * In `old`, while it lasts: a directory with the new inode of each old one, named after the old one's
+ * version, until all names have it. Who was killed on the way goes on with that, or the names that are
+ * left would become another file; if they hold something else by now, they do.
+ */
+#define OWN "own"
+#define NEW "new" /* in it: what is on its way */
+enum { WAITING = 4 * 17 };
 
 /* A name in the upper of an inode that has several. */
 struct name {
-	uint64_t ino;
-	uint64_t nlink;
+	struct ident id;
 	char *rel;
 };
 
 struct names {
 	int up, old;
+	int own; /* OWN; -ENOENT: not there */
 	struct name *v;
 	size_t n;
 	struct buf rel; /* of the directory at hand */
@@ -33,10 +44,10 @@ struct names {
 static int collect(struct names *s, int dir);
 
 /* overlayfs gives all its whiteouts one inode: those are nobody's. */
-static bool counts(const struct stat *st)
+static bool counts(const struct ident *id)
 {
-	return st->st_nlink > 1 && !S_ISDIR(st->st_mode) && !S_ISCHR(st->st_mode) &&
-	       !S_ISBLK(st->st_mode);
+	return id->nlink > 1 && !S_ISDIR(id->mode) && !S_ISCHR(id->mode) &&
+	       !S_ISBLK(id->mode);
 }
 
 static int collect_dir(struct names *s, int dir, const char *name)
@@ -55,21 +66,19 @@ static int collect(struct names *s, int dir)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < names.n && r == 0; i++) {
-		struct stat st;
+		struct ident id;
 
-		if (fstatat(dir, names.v[i], &st, AT_SYMLINK_NOFOLLOW) < 0) {
-			r = errno == ENOENT ? 0 : -errno;
+		r = ident_at(dir, names.v[i], &id);
+		if (r < 0 || !id.mode)
 			continue;
-		}
 		buf_addf(&s->rel, "%s%s", len ? "/" : "", names.v[i]);
-		if (S_ISDIR(st.st_mode)) {
+		if (S_ISDIR(id.mode)) {
 			r = collect_dir(s, dir, names.v[i]);
-		} else if (counts(&st)) {
+		} else if (counts(&id)) {
 			if ((s->n & (s->n - 1)) == 0)
 				s->v = xrealloc(s->v,
 						(s->n ? 2 * s->n : 16) * sizeof(*s->v));
-			s->v[s->n++] = (struct name){ st.st_ino, st.st_nlink,
-						      xstrdup(buf_str(&s->rel)) };
+			s->v[s->n++] = (struct name){ id, xstrdup(buf_str(&s->rel)) };
 		}
 		buf_truncate(&s->rel, len);
 	}
@@ -81,7 +90,15 @@ static int by_inode(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 
-	return x->ino != y->ino ? (x->ino < y->ino ? -1 : 1) : strcmp(x->rel, y->rel);
+	return x->id.ino != y->id.ino ? (x->id.ino < y->id.ino ? -1 : 1)
+				      : strcmp(x->rel, y->rel);
+}
+
+static void waiting_name(char name[WAITING], const struct ident *id)
+{
+	snprintf(name, WAITING, "%llx-%llx-%llx-%llx", (unsigned long long)id->ino,
+		 (unsigned long long)id->btime, (unsigned long long)id->mtime,
+		 (unsigned long long)id->size);
 }
 
 /* In place of the old one at once, and the directory's time stays. */
@@ -92,76 +109,158 @@ static int put(const struct names *s, int dir, const char *base)
 	int r = fstat(dir, &st) < 0 ? -errno : meta_note_mtime(dir, &st, times);
 
 	if (r == 0)
-		r = apply_rename(s->old, "own", dir, base, 0);
+		r = apply_rename(s->own, NEW, dir, base, 0);
 	if (r == 0 && futimens(dir, times) < 0)
 		r = -errno;
 	return r == 0 ? meta_drop_mtime(dir) : r;
 }
 
-/* @first: the name that has its own already; NULL: this is the first. */
-static int give_own(const struct names *s, const char *rel, const char *first)
+static int clear(const struct names *s)
 {
-	const char *slash = strrchr(rel, '/'), *base = slash ? slash + 1 : rel;
+	return unlinkat(s->own, NEW, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int open_parent(const struct names *s, const char *rel, const char **base)
+{
+	const char *slash = strrchr(rel, '/');
 	AUTO_FREE char *parent = slash ? xstrndup(rel, (size_t)(slash - rel))
 				       : xstrdup(".");
-	AUTO_CLOSE int dir = -1, from = -1;
-	const char *first_base;
-	uint64_t objects = 0;
-	int r;
 
-	dir = fs_open_beneath(s->up, parent, O_RDONLY | O_DIRECTORY);
-	if (dir < 0)
-		return TAKE_FD(dir);
-	if (unlinkat(s->old, "own", 0) < 0 && errno != ENOENT)
-		return -errno;
-	if (first) {
-		from = fs_open_parent(s->up, first, &first_base);
-		if (from < 0)
-			return TAKE_FD(from);
-		r = linkat(from, first_base, s->old, "own", 0) < 0 ? -errno : 0;
-	} else {
-		r = copy_object(dir, base, s->old, "own", &objects);
-	}
+	*base = slash ? slash + 1 : rel;
+	return fs_open_beneath(s->up, parent, O_RDONLY | O_DIRECTORY);
+}
+
+/* A new inode like that of @rel, under the name that it waits with. Whole, or not there. */
+static int prepare(const struct names *s, const char *rel, const char *waiting)
+{
+	const char *base;
+	AUTO_CLOSE int dir = open_parent(s, rel, &base);
+	uint64_t objects = 0;
+	int r = dir < 0 ? dir : clear(s);
+
+	if (r == 0 && faccessat(s->own, waiting, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	if (r == 0)
+		r = copy_object(dir, base, s->own, NEW, &objects);
+	return r == 0 ? apply_rename(s->own, NEW, s->own, waiting, RENAME_NOREPLACE) : r;
+}
+
+static int give(const struct names *s, const char *rel, const char *waiting)
+{
+	const char *base;
+	AUTO_CLOSE int dir = open_parent(s, rel, &base);
+	int r = dir < 0 ? dir : clear(s);
+
+	if (r == 0 && linkat(s->own, waiting, s->own, NEW, 0) < 0)
+		r = -errno;
 	return r == 0 ? put(s, dir, base) : r;
 }
 
-static int give_all(const struct names *s)
+/* Names @from to @to have one inode, of which there are others outside: another one for them all. */
+static int give_group(struct names *s, size_t from, size_t to)
 {
+	char waiting[WAITING];
+	int r = 0;
+
+	if (s->own < 0) {
+		if (mkdirat(s->old, OWN, 0700) < 0)
+			return -errno;
+		s->own = fs_open_dir_here(s->old, OWN, O_RDONLY);
+		if (s->own < 0)
+			return s->own;
+	}
+	waiting_name(waiting, &s->v[from].id);
+	r = prepare(s, s->v[from].rel, waiting);
+	for (size_t i = from; i < to && r == 0; i++)
+		r = give(s, s->v[i].rel, waiting);
+	return r == 0 && unlinkat(s->own, waiting, 0) < 0 ? -errno : r;
+}
+
+/* @begun: only those for which somebody has begun with it; else what has a name outside. */
+static int give_all(struct names *s, bool begun)
+{
+	char waiting[WAITING];
 	int r = 0;
 
 	for (size_t i = 0, k; i < s->n && r == 0; i = k) {
-		for (k = i; k < s->n && s->v[k].ino == s->v[i].ino; k++)
+		bool wanted;
+
+		for (k = i; k < s->n && s->v[k].id.ino == s->v[i].id.ino; k++)
 			;
-		for (size_t m = i; k - i < s->v[i].nlink && m < k && r == 0; m++)
-			r = give_own(s, s->v[m].rel, m == i ? NULL : s->v[i].rel);
+		waiting_name(waiting, &s->v[i].id);
+		wanted = begun ? faccessat(s->own, waiting, F_OK, AT_SYMLINK_NOFOLLOW) ==
+					 0
+			       : k - i < s->v[i].id.nlink;
+		if (wanted)
+			r = give_group(s, i, k);
 	}
 	return r;
+}
+
+static void names_reset(struct names *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->v[i].rel);
+	free(s->v);
+	s->v = NULL;
+	s->n = 0;
+	buf_reset(&s->rel);
+}
+
+static int look(struct names *s)
+{
+	AUTO_CLOSE int list = openat(s->up, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	names_reset(s);
+	r = list < 0 ? -errno : collect(s, list);
+	if (r == 0 && s->n)
+		qsort(s->v, s->n, sizeof(*s->v), by_inode);
+	return r;
+}
+
+/* The directory goes, with what waits in it for no name any more. */
+static int drop_own(struct names *s)
+{
+	cleanup_close(&s->own);
+	s->own = -ENOENT;
+	return rmtree_at(s->old, OWN, NULL);
+}
+
+/* Goes on where another one was killed; afterwards what has waited does not count as a link. */
+static int finish(struct names *s)
+{
+	int r = give_all(s, true);
+
+	if (r == 0)
+		r = drop_own(s);
+	return r == 0 ? look(s) : r;
 }
 
 static int own(void *arg)
 {
 	const struct change_layer *l = arg;
 	AUTO_FREE char *old = xasprintf("%.*sold", (int)(strlen(l->upper) - 2), l->upper);
-	struct names s = { .rel = BUF_INIT };
-	AUTO_CLOSE int list = -1;
+	struct names s = { .rel = BUF_INIT, .own = -1 };
 	int r;
 
 	s.up = open(l->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	s.old = open(old, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (s.up >= 0)
-		list = openat(s.up, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* Where nothing was ever committed there is no `old`. */
-	r = s.up < 0 || (s.old < 0 && errno != ENOENT) || list < 0 ? -errno : 0;
-	if (r == 0 && s.old >= 0)
-		r = collect(&s, list);
-	if (r == 0 && s.n) {
-		qsort(s.v, s.n, sizeof(*s.v), by_inode);
-		r = give_all(&s);
+	r = s.up < 0 || (s.old < 0 && errno != ENOENT) ? -errno : 0;
+	if (r == 0 && s.old >= 0) {
+		s.own = fs_open_dir_here(s.old, OWN, O_RDONLY);
+		r = s.own < 0 && s.own != -ENOENT ? s.own : look(&s);
+		if (r == 0 && s.own >= 0)
+			r = finish(&s);
+		if (r == 0)
+			r = give_all(&s, false);
+		if (r == 0 && s.own >= 0)
+			r = drop_own(&s);
 	}
-	for (size_t i = 0; i < s.n; i++)
-		free(s.v[i].rel);
-	free(s.v);
+	names_reset(&s);
 	buf_free(&s.rel);
+	cleanup_close(&s.own);
 	cleanup_close(&s.up);
 	cleanup_close(&s.old);
 	return r;
