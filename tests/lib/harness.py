@@ -449,10 +449,21 @@ def plan(report, suites, people, stage, dirs, places, extra):
     return jobs
 
 
+# Of the processors' time: with more than that left there is room for another job.
+IDLE = 0.08
+
+
 class Idleness:
     """How much of the processors' time nobody had a use for."""
 
+    LEAST = 0.5  # seconds: in less, the kernel's ticks say nothing
+
     def __init__(self):
+        self.begin()
+
+    def begin(self):
+        """What is asked for later begins now."""
+        self.at = time.monotonic()
         self.idle, self.all = self.read()
 
     @staticmethod
@@ -462,9 +473,12 @@ class Idleness:
         return times[3] + times[4], sum(times)
 
     def share(self):
-        """Since it was asked for the last time."""
-        before, self.idle, self.all = (self.idle, self.all), *self.read()
-        return (self.idle - before[0]) / max(1, self.all - before[1])
+        """Since the beginning, and begins again; 0 if that is hardly any time."""
+        if time.monotonic() - self.at < self.LEAST:
+            return 0
+        idle, total = self.idle, self.all
+        self.begin()
+        return (self.idle - idle) / max(1, self.all - total)
 
 
 def tidy(report, jobs, places):
@@ -474,27 +488,27 @@ def tidy(report, jobs, places):
 
 
 def work_off(report, jobs, places):
-    """Runs the jobs: two per processor, and more while those leave processors idle.
+    """Runs the jobs: three per processor, and more while those leave processors idle.
 
-    Many wait for terminals, timers and disks most of the time, others compute all of it.
+    Many wait for terminals, timers and disks most of the time, others compute all of it, and
+    each does only one thing at a time.
     When the last ones run there is time to tidy up after the others: before, it would cost
     them more than it saves.
     """
-    least, most = 2 * (os.cpu_count() or 1), 5 * (os.cpu_count() or 1)
+    least, most = 3 * (os.cpu_count() or 1), 8 * (os.cpu_count() or 1)
     with crew(most) as pool:
         running, begun, idleness = set(), {}, Idleness()
         for job in jobs:
             room = len(running) < least
             while not room:
-                done, running = wait(running, 1, FIRST_COMPLETED)
+                done, running = wait(running, idleness.LEAST, FIRST_COMPLETED)
                 for f in done:
                     f.result()
-                room = len(running) < least or not done and len(running) < most and \
-                    idleness.share() > 0.15
+                room = len(running) < least or len(running) < most and idleness.share() > IDLE
             future = pool.submit(*job)
             running.add(future)
             begun[future] = job
-            idleness.share()
+            idleness.begin()
         tidy(report, [job for f, job in begun.items() if f not in running], places)
         for f in running:
             f.result()

@@ -34,6 +34,8 @@ def fixture_full(stet, work, filesystem):
     with open(f"{small}/key", "w", encoding="ascii") as f:
         f.write("KEY\n")
     stet.sh(f"echo x > {small}/x", cwd=work).ok()
+    # Who tidies up would make room again.
+    stet.settle()
     fill(small)
     yield small
     subprocess.run(["rm", "-rf"] + [f"{small}/{n}" for n in os.listdir(small)], check=True)
