@@ -21,6 +21,8 @@
 #                              machine with cgroups of version 2 (root)
 #   make fidelity              every pair of objects through commit, undo, redo
 #   make model                 checkpoints against plain copies, thousands of random steps
+#   make sanitized             the live tests with the sanitizers as root (root; as an ordinary
+#                              user they are part of `make test`)
 #   make install PREFIX=/usr/local DESTDIR=
 #   make bench                 the benchmarks; writes bench/RESULTS.md
 #   make fmt                   clang-format on all sources
@@ -70,7 +72,7 @@ policy-report:
 	@"$(ROOT)/tests/policy/report" --output "$(ROOT)/docs/policy-report.md" \
 		$(if $(CORPUS),--corpus "$(abspath $(CORPUS))")
 
-torture powercut fidelity model:
+torture powercut fidelity model sanitized:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
 
@@ -93,4 +95,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test long race fuzz policy-report torture powercut fidelity model vm install bench fmt clean
+.PHONY: all run test long race fuzz policy-report torture powercut fidelity model sanitized vm install bench fmt clean

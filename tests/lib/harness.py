@@ -21,13 +21,16 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TESTS = os.path.join(ROOT, "tests")
 PYTEST_SUITES = ("cli", "live", "agents", "fidelity", "model")
 # Minutes each: doors of their own, not part of `make test`.
-LONGER = ("torture", "powercut", "fidelity", "model")
-SUITES = ("build", "meta", "unit", "torture", "powercut") + PYTEST_SUITES
+LONGER = ("torture", "powercut", "fidelity", "model", "sanitized")
+SUITES = ("build", "meta", "unit", "torture", "powercut", "sanitized") + PYTEST_SUITES
+EVERYTHING = tuple(s for s in SUITES if s not in LONGER)
 JOB_SECONDS = 420
 PROGRAM_SECONDS = 1800
 FULL_SECONDS = 4 * 3600
 # Minutes of waiting for an agent, for code that the other three have been through.
 LEFT_OUT = {("agents", "asan", "root")}
+# A quarter of all: left out if everything is run, unless it is asked for by name or suite.
+SANITIZED = ("live", "asan", "root")
 RUNNING = set()
 MARK = re.compile(r'^NEEDS = "([^"]*)"', re.M)
 # To remember who allocated what costs every process a megabyte; a second try does so.
@@ -392,6 +395,13 @@ def begin_removal(trees):
                              *trees])
 
 
+def is_wanted(suites, variant):
+    """Is a (suite, build, user) part of what was asked for?"""
+    if variant == SANITIZED:
+        return "sanitized" in suites or variant[0] in suites and suites is not EVERYTHING
+    return variant[0] in suites and variant not in LEFT_OUT
+
+
 def plan(report, suites, people, stage, dirs, places, extra):
     """The jobs, (function, arguments...): long ones first, a hundred short ones at the end."""
     jobs = []
@@ -421,14 +431,12 @@ def plan(report, suites, people, stage, dirs, places, extra):
             jobs.append((program_job, report, f"torture/{who.label}",
                          [f"{stage}/tests/torture/run", f"{stage}/faults/torture"], env, who))
     for name in PYTEST_SUITES[::-1]:
-        if name not in suites:
-            continue
         for file in sorted(glob.glob(f"{stage}/tests/{name}/test_*.py")):
             with open(file, encoding="utf-8") as f:
                 kinds = ("release",) if NO_STET.search(f.read()) else ("asan", "release")
             for who in people:
                 for kind in kinds:
-                    if not dirs.get(kind) or (name, kind, who.label) in LEFT_OUT:
+                    if not dirs.get(kind) or not is_wanted(suites, (name, kind, who.label)):
                         continue
                     suite = f"{name}/{kind}/{who.label}"
                     d = places.new(who)
@@ -523,7 +531,7 @@ def main(argv):
         print(f"usage: tests/run [{'|'.join(SUITES)}]... [-- PYTEST-ARGUMENT...]",
               file=sys.stderr)
         return 2
-    suites = argv or [s for s in SUITES if s not in LONGER]
+    suites = argv or EVERYTHING
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # A shell starts its background jobs with these ignored, nohup with the last, and so would be
     # all that we start.
