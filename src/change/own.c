@@ -19,9 +19,9 @@
 #include "sys/rmtree.h"
 
 /*
- * In `old`, while it lasts: a directory with the new inode of each old one, named after the old one's
- * version, until all names have it. Who was killed on the way goes on with that, or the names that are
- * left would become another file; if they hold something else by now, they do.
+ * In `old`, while it lasts: a directory with the new inode of each old one, named after the
+ * old one's version, until all names have it. Who was killed on the way goes on with that, or
+ * the names that are left would become another file; if they hold something else by now, they do.
  */
 #define OWN "own"
 #define NEW "new" /* in it: what is on its way */
@@ -156,7 +156,7 @@ static int give(const struct names *s, const char *rel, const char *waiting)
 	return r == 0 ? put(s, dir, base) : r;
 }
 
-/* Names @from to @to have one inode, of which there are others outside: another one for them all. */
+/* Names @from to @to have one inode, of which there are others outside: another for them all. */
 static int give_group(struct names *s, size_t from, size_t to)
 {
 	char waiting[WAITING];
