@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "runner/linger.h"
 #include "sys/mount.h"
 #include "sys/mountinfo.h"
 
@@ -201,6 +202,7 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 
 	if (build_lowers(b, s, o.lower, e) < 0)
 		return -1;
+	linger_await(dir);
 	o.upper = open(up, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	o.work = open(wk, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	m = o.upper < 0 || o.work < 0 ? -errno : mount_overlay(&o, why, sizeof(why));
@@ -210,7 +212,12 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 		cleanup_close(&o.lower[i]);
 	if (m < 0)
 		return overlay_failed(b, s, m, why, e);
-	return attach(b, m, s, true, e);
+	if (attach(b, m, s, true, e) < 0)
+		return -1;
+	if (s == build_main(b->v))
+		b->main = strcmp(s->target, "/") ? open_inside(b, s->target)
+						 : fcntl(b->root, F_DUPFD_CLOEXEC, 0);
+	return 0;
 }
 
 /* Something empty that nobody may open lies over the path. */
@@ -282,9 +289,9 @@ static int open_stage(struct build *b, struct err *e)
 	return b->stage < 0 ? err_sys(e, errno, "cannot open %s", b->v->stage) : 0;
 }
 
-int build_view(const struct view *v, struct err *e)
+int build_view(const struct view *v, int *main, struct err *e)
 {
-	struct build b = { .v = v, .stage = -1, .root = -1, .base = -1 };
+	struct build b = { .v = v, .stage = -1, .root = -1, .base = -1, .main = -1 };
 	const struct step *first = &v->steps[0];
 
 	/* Cloned before anything is mounted: our own scaffolding must not be in it. */
@@ -299,6 +306,7 @@ int build_view(const struct view *v, struct err *e)
 	}
 	log_debug("all mounted");
 	close(b.stage);
+	*main = b.main;
 	return b.root;
 }
 

@@ -18,12 +18,13 @@ enum ctl_type {
 	/* up: execve failed, or with extra entering the working directory; value = errno */
 	CTL_EXEC_FAILED,
 	CTL_STOPPED, /* up: the command's process group was stopped; value = signal */
-	CTL_EXITED,  /* up: wait status in value; renames emulated in extra */
-	CTL_SIGNAL,  /* down: send signal `value` to the command's process group */
-	CTL_CONT,    /* down: continue it, put it in the foreground again */
-	CTL_BEGIN,   /* down: the namespaces may be made */
-	CTL_PLAN,    /* down: it is known where the command is to run */
-	CTL_GO,	     /* down: the command may start; number of the transaction in extra */
+	/* up: wait status in value; renames emulated in extra; perhaps a mount (linger.h) */
+	CTL_EXITED,
+	CTL_SIGNAL, /* down: send signal `value` to the command's process group */
+	CTL_CONT,   /* down: continue it, put it in the foreground again */
+	CTL_BEGIN,  /* down: the namespaces may be made */
+	CTL_PLAN,   /* down: it is known where the command is to run */
+	CTL_GO,	    /* down: the command may start; number of the transaction in extra */
 	/* Between PID 1 and a client of its control socket (control.h). */
 	CTL_FREEZE, /* stop everything; answered with CTL_DONE and what is written to */
 	CTL_THAW,

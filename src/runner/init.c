@@ -35,6 +35,9 @@
 /* Tasks above the limit, so that passing it is seen and named. */
 enum { PIDS_SLACK = 32 };
 
+/* A command of some length: its layer is left to linger(). */
+enum { LONG_MS = 5 };
+
 /* Who has not taken what we have to say for so long will not take it at all. */
 enum { REST_MS = 5000 };
 
@@ -43,10 +46,12 @@ enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_DOOR = 8, FD_FIRST_FREE = 9 };
 
 struct init {
 	const struct init_args *a;
-	int pty;    /* the slave, or -1 */
-	int child;  /* the command */
-	int sysctl; /* the host's /proc/sys/user */
-	int hand;   /* the command's socket until it has been executed; -1 after */
+	int pty;       /* the slave, or -1 */
+	int child;     /* the command */
+	int sysctl;    /* the host's /proc/sys/user */
+	int hand;      /* the command's socket until it has been executed; -1 after */
+	int main;      /* the mount that the command works in (build.h), or -1 */
+	int64_t go_ns; /* when it was let go */
 	struct notify notify;
 	struct control control;
 };
@@ -365,12 +370,17 @@ static int shake_hands(struct init *in, int sock, struct err *e)
 	return 0;
 }
 
-static int64_t elapsed_us(int64_t since_ns)
+static int64_t now_ns(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return ((int64_t)t.tv_sec * 1000000000 + t.tv_nsec - since_ns) / 1000;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t elapsed_us(int64_t since_ns)
+{
+	return (now_ns() - since_ns) / 1000;
 }
 
 /*
@@ -426,7 +436,7 @@ static int furnish(struct init *in, struct err *e)
 		r = control_open(&in->control, site->control);
 	if (r < 0)
 		return err_sys(e, r, "cannot make the control socket");
-	root = build_view(site->view, e);
+	root = build_view(site->view, &in->main, e);
 	if (root < 0 || (early && shake_hands(in, in->hand, e) < 0) ||
 	    build_enter(root, e) < 0)
 		return -1;
@@ -455,6 +465,7 @@ static int start(struct init *in, struct err *e)
 	ctl_send(FD_CTL, &m, root, 0);
 	go.extra = await(FD_CTL, CTL_GO);
 	ctl_send(in->hand, &go, -1, 0);
+	in->go_ns = now_ns();
 	return 0;
 }
 
@@ -533,7 +544,8 @@ _Noreturn static void end_with_command(struct init *in, int status)
 		gate_exits(in->notify.gate);
 		send_rest(in->notify.gate);
 	}
-	ctl_send(FD_CTL, &m, -1, 0);
+	/* Who took less has not looked at so much that forgetting it takes long. */
+	ctl_send(FD_CTL, &m, elapsed_us(in->go_ns) > LONG_MS * 1000 ? in->main : -1, 0);
 	end_with_all(0);
 }
 
@@ -669,6 +681,7 @@ _Noreturn void init_main(const struct init_args *a)
 	struct init in = { .a = a,
 			   .pty = -1,
 			   .hand = -1,
+			   .main = -1,
 			   .notify.u.fd = -1,
 			   .control = { .listen = -1, .client = -1, .mark = -1 } };
 	struct err e = { 0 };

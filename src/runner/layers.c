@@ -29,6 +29,13 @@ static const struct step *seen_through(const struct view *v, const char *path)
 	return best;
 }
 
+const struct step *build_main(const struct view *v)
+{
+	const struct step *s = v->workspace ? seen_through(v, v->workspace) : NULL;
+
+	return s && s->kind == STEP_OVERLAY ? s : NULL;
+}
+
 /* Rights the user has there, as bits of an owner: see upper_mode() in snap/store.c. */
 static mode_t seen_mode(const char *host, const struct stat *st)
 {

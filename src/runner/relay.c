@@ -299,6 +299,8 @@ static void on_message(struct loop *l, const struct ctl_msg *m, int *fd)
 		end->exited = true;
 		end->wait_status = m->value;
 		end->renames = m->extra;
+		if (end->mount < 0)
+			end->mount = TAKE_FD(*fd);
 		l->term_at = 0;
 		break;
 	default:
@@ -672,6 +674,7 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	int rc = 0, i;
 
 	memset(end, 0, sizeof(*end));
+	end->mount = -1;
 	relay_forked(r);
 	sigfd = take_signals(r);
 	if (sigfd < 0) {

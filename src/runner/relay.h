@@ -88,7 +88,8 @@ struct relay_end {
 	int lost_errno; /* output that could not be written to 1 or 2; EPIPE is not one */
 	int64_t setup_us;
 	uint64_t renames, output; /* bytes that passed through us */
-	struct limit_hit hit;	  /* what was passed, so that we killed PID 1 */
+	int mount; /* of the layer that was worked in, for linger(), or -1; the caller's */
+	struct limit_hit hit; /* what was passed, so that we killed PID 1 */
 	struct desk_end gate;
 	struct err err; /* failed */
 };

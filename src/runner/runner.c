@@ -15,8 +15,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "ckpt/ckpt.h"
+#include "runner/build.h"
 #include "runner/ctl.h"
 #include "runner/init.h"
+#include "runner/linger.h"
 #include "runner/live.h"
 #include "runner/relay.h"
 #include "sys/cpu.h"
@@ -330,6 +332,17 @@ static void name_death(const struct run *run, struct relay_end *end)
 		end->failed = false;
 }
 
+/* All processes are gone, and with them all mounts but the one that was kept for this. */
+static void forget_files(const struct run *run, int mount)
+{
+	const struct step *s = run->spec.view ? build_main(run->spec.view) : NULL;
+
+	if (mount >= 0 && s)
+		linger(mount, run->spec.view->layers[s->layer].dir);
+	else
+		cleanup_close(&mount);
+}
+
 int runner_run(const struct run_spec *spec, struct run_result *res, struct err *e)
 {
 	struct run run = { .spec = *spec,
@@ -340,7 +353,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 			   .pidfd = -1,
 			   .pid = -1,
 			   .began = now_ns() };
-	struct relay_end end = { 0 };
+	struct relay_end end = { .mount = -1 };
 	struct rusage usage = { 0 };
 	int r;
 
@@ -367,6 +380,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		while (wait4(run.pid, NULL, 0, &usage) < 0 && errno == EINTR)
 			;
 	}
+	forget_files(&run, end.mount);
 	/* It has run: whatever failed then, what it did is there, and is not ours to lose. */
 	if (r < 0 && end.started) {
 		end.failed = true;

@@ -13,8 +13,8 @@
 
 /*
  * Processes in a sandbox. Builds the view in new namespaces, runs one command in it
- * with its own terminal (if ours is one) or pipes, and returns when nothing of it is left:
- * no process, no mount.
+ * with its own terminal (if ours is one) or pipes, and returns when nothing of it is left: no
+ * process, and no mount but perhaps one that nobody has any more, on its way out (linger.h).
  */
 
 /* What becomes of a command whose working directory cannot be entered. */
