@@ -124,10 +124,12 @@ void draft_check_conflict(struct draft *d, const struct change *c,
 		draft_conflict(d, c, what);
 	}
 	/* It was there when the command ended; or it is a directory that the command merged
-	 * with the host's, which has none any more. */
-	if (c->kind == CHANGE_ADD && ((!host->mode && draft_host_changed(d, c, host)) ||
-				      (S_ISDIR(c->after.st_mode) && !c->was_hidden &&
-				       apply_is_copy(d->a, (uint32_t)c->layer, c->rel))))
+	 * with the host's, which has none any more. For what lies below a hidden one, that one
+	 * answers: nobody has looked there for what the host has. */
+	if (c->kind == CHANGE_ADD && !(c->was_hidden && c->implied) &&
+	    ((!host->mode && draft_host_changed(d, c, host)) ||
+	     (S_ISDIR(c->after.st_mode) && !c->was_hidden &&
+	      apply_is_copy(d->a, (uint32_t)c->layer, c->rel))))
 		draft_conflict(d, c, "changed by the command, deleted on the host");
 }
 

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from commitlib import CONFLICT, DENIED, commit, plain, shell, undo
+from commitlib import CONFLICT, DENIED, commit, end, plain, shell, undo, wait_for_notes
 
 ONE = "hidden from the command; the host has one"
 AROUND = "hidden from the command; would go with a directory around it"
@@ -85,6 +85,17 @@ def test_nothing_is_done_unasked(stet, work, name):
             list(conflicts.values()).count(ONE)
     else:
         commit(stet, work).ok()
+
+
+def test_noted_while_it_runs(stet, work):
+    """What the host has there is noted; to the command it was not there, so it is not missed."""
+    shell(KEYS, work)
+    p = stet.popen("run", "--quiet", "--hide", work / ".ssh", "--", "bash", "-c",
+                   "mkdir .ssh; echo h > .ssh/id; echo READY; read line", cwd=work, stdin=-1)
+    assert p.stdout.readline() == b"READY\n"
+    wait_for_notes(stet, p, [b"/.ssh/id"])
+    end(p)
+    assert noted(commit(stet, work, opts=["--json"]).ok(CONFLICT)) == {".ssh": ONE}
 
 
 @pytest.mark.parametrize("name", CASES)
