@@ -30,6 +30,13 @@ struct journal;
 int journal_open(const char *dir, struct journal **out, struct err *e);
 void journal_close(struct journal *j); /* NULL is fine */
 
+/*
+ * Makes the names of the journal's files durable, once for each connection. The first write that is
+ * to be on the disk does it otherwise; where the filesystem was synced just now, it
+ * costs next to nothing. On a failure nothing was promised yet.
+ */
+int journal_settle(struct journal *j, struct err *e);
+
 /* States of a transaction; txn/txn.h says which may follow which. Stored by name. */
 enum txn_state {
 	TXN_OPEN,	 /* recorded, sandbox not yet up */
