@@ -66,6 +66,8 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_TXN_KEPT_BEFORE] = "SELECT " TXN_COLUMNS
 				"WHERE id < ?1 AND state <> 'pruned' "
 				"ORDER BY id DESC LIMIT ?2",
+	[SQL_TXN_GLANCE] = "SELECT id, state, workspace FROM txn WHERE id < ?1 "
+			   "AND state <> 'pruned' ORDER BY id DESC LIMIT ?2",
 	[SQL_TXN_UNFINISHED] =
 		"SELECT id FROM txn WHERE id > ?1 "
 		"AND state IN ('committing', 'undoing') ORDER BY id LIMIT 1",

@@ -145,6 +145,12 @@ int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn
 		     void *arg, struct err *e);
 
 /*
+ * The same of all that are kept, but no more of each than id, state and workspace: a small part of
+ * the time, where one is looked for in a long history.
+ */
+int journal_txn_glance(struct journal *j, journal_txn_fn *fn, void *arg, struct err *e);
+
+/*
  * Moves what the log holds into the database file (fsyncs): off the critical path. Being
  * unable to because others read or write at this moment is no failure. _due() says
  * whether the last write of this connection left a log long enough for the next open
