@@ -179,6 +179,20 @@ static int open_place(int root, const char *dir)
 	return TAKE_FD(fd);
 }
 
+/* As snprintf() would; this is done several times for each file of a commit. */
+static void put_number(char *to, uint64_t n)
+{
+	char digits[20];
+	size_t i = sizeof(digits);
+
+	do {
+		digits[--i] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n);
+	memcpy(to, digits + i, sizeof(digits) - i);
+	to[sizeof(digits) - i] = '\0';
+}
+
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e)
 {
 	size_t len = dir_len(r->rel);
@@ -208,7 +222,7 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 			     .store = root->old,
 			     .name = r->rel + len + (len > 0) };
 	p->sname = p->name;
-	snprintf(p->slot, sizeof(p->slot), "%llu", (unsigned long long)r->serial);
+	put_number(p->slot, r->serial);
 	if (r->flags & PLAN_CROSS || plan_is_apart(r)) {
 		snprintf(p->copy, sizeof(p->copy), "s%llu",
 			 (unsigned long long)r->serial);

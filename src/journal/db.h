@@ -22,6 +22,7 @@ enum db_sql {
 	SQL_TXN_BY_NAME,
 	SQL_TXN_BEFORE,
 	SQL_TXN_KEPT_BEFORE,
+	SQL_TXN_GLANCE,
 	SQL_TXN_UNFINISHED,
 	SQL_TXN_UNDECIDED,
 	SQL_LAYER_ADD,
@@ -53,6 +54,7 @@ struct journal {
 	sqlite3_stmt *st[SQL_COUNT]; /* prepared at first use */
 	enum journal_sync sync;	     /* what the connection is set to */
 	int frames;		     /* pages in the log after our last write, 0: none */
+	bool settled;		     /* see journal_settle() */
 	int64_t busy_since; /* of the wait that is under way, CLOCK_MONOTONIC ns */
 };
 

@@ -2,6 +2,7 @@
 #include "journal/journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,8 @@ static const char *const sql[SQL_COUNT] = {
 	[SQL_TXN_KEPT_BEFORE] = "SELECT " TXN_COLUMNS
 				"WHERE id < ?1 AND state <> 'pruned' "
 				"ORDER BY id DESC LIMIT ?2",
+	[SQL_TXN_GLANCE] = "SELECT id, state, workspace FROM txn WHERE id < ?1 "
+			   "AND state <> 'pruned' ORDER BY id DESC LIMIT ?2",
 	[SQL_TXN_UNFINISHED] =
 		"SELECT id FROM txn WHERE id > ?1 "
 		"AND state IN ('committing', 'undoing') ORDER BY id LIMIT 1",
@@ -201,6 +204,43 @@ int db_step(sqlite3_stmt *st)
 	return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
+/*
+ * SQLite syncs the directory behind the first sync of a log that it has opened, whoever has made
+ * it. ext4 then commits all that it has under way, and the log has just been written to: as
+ * long a wait as the sync itself. Done before, it mostly meets nothing that waits.
+ */
+static int open_no_directory(const char *path, int *fd)
+{
+	(void)path;
+	(void)fd;
+	return SQLITE_CANTOPEN; /* it goes on without */
+}
+
+static void sync_directory_ourselves(void)
+{
+	sqlite3_vfs *v = sqlite3_vfs_find(NULL);
+
+	if (v && v->iVersion >= 3 && v->xSetSystemCall)
+		v->xSetSystemCall(v, "openDirectory",
+				  (sqlite3_syscall_ptr)open_no_directory);
+}
+
+int journal_settle(struct journal *j, struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+	AUTO_CLOSE int dir = -1;
+
+	if (j->settled)
+		return 0;
+	path = xstrndup(j->path, (size_t)(strrchr(j->path, '/') - j->path) + 1);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* One that may not be read cannot be synced: SQLite would go on, too. */
+	if (FAULT_AT("journal.settle") || (dir >= 0 && fsync(dir) < 0))
+		return err_sys(e, errno, "cannot write to the journal");
+	j->settled = true;
+	return 0;
+}
+
 static int set_sync(struct journal *j, enum journal_sync s)
 {
 	int rc;
@@ -225,6 +265,8 @@ int db_begin(struct journal *j, enum journal_sync s, struct err *e)
 		return -1;
 	if (FAULT_AT("journal.begin"))
 		return err_sys(e, errno, "cannot write to the journal");
+	if (s == JOURNAL_SYNC && journal_settle(j, e) < 0)
+		return -1;
 	rc = set_sync(j, s);
 	if (rc == SQLITE_OK)
 		rc = db_step(st);
@@ -247,6 +289,8 @@ static int checkpoint(struct journal *j, struct err *e)
 		return -1;
 	if (FAULT_AT("journal.checkpoint"))
 		return err_sys(e, errno, "cannot tidy the journal");
+	if (journal_settle(j, e) < 0)
+		return -1;
 	rc = set_sync(j, JOURNAL_SYNC);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_wal_checkpoint_v2(j->db, NULL, SQLITE_CHECKPOINT_PASSIVE,
@@ -481,6 +525,7 @@ int journal_open(const char *dir, struct journal **out, struct err *e)
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	/* no pages set aside ahead: we touch a dozen, and each fault costs */
 	sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
+	sync_directory_ourselves();
 	j = xcalloc(1, sizeof(*j));
 	j->sync = JOURNAL_SYNC; /* SQLite's own default */
 	j->path = journal_path(dir, e);

@@ -30,6 +30,13 @@ struct journal;
 int journal_open(const char *dir, struct journal **out, struct err *e);
 void journal_close(struct journal *j); /* NULL is fine */
 
+/*
+ * Makes the names of the journal's files durable, once for each connection. The first write that is
+ * to be on the disk does it otherwise; where the filesystem was synced just now, it
+ * costs next to nothing. On a failure nothing was promised yet.
+ */
+int journal_settle(struct journal *j, struct err *e);
+
 /* States of a transaction; txn/txn.h says which may follow which. Stored by name. */
 enum txn_state {
 	TXN_OPEN,	 /* recorded, sandbox not yet up */
@@ -136,6 +143,12 @@ enum journal_range { JOURNAL_KEPT, JOURNAL_ALL };
 typedef int journal_txn_fn(void *arg, struct txn_record *r, struct err *e);
 int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn *fn,
 		     void *arg, struct err *e);
+
+/*
+ * The same of all that are kept, but no more of each than id, state and workspace: a small part of
+ * the time, where one is looked for in a long history.
+ */
+int journal_txn_glance(struct journal *j, journal_txn_fn *fn, void *arg, struct err *e);
 
 /*
  * Moves what the log holds into the database file (fsyncs): off the critical path. Being

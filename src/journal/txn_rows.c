@@ -546,13 +546,39 @@ int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *
 	return err_set(e, ERR_USAGE, "there is no transaction named %s", buf_str(&shown));
 }
 
+typedef int reader(struct journal *j, sqlite3_stmt *st, struct txn_record *r, int max,
+		   struct err *e);
+
+/* Up to @max of the next; how many, or -1 with none left to free. */
+static int read_glances(struct journal *j, sqlite3_stmt *st, struct txn_record *r,
+			int max, struct err *e)
+{
+	int rc = SQLITE_DONE, n = 0, state;
+	bool good = true;
+
+	while (n < max && good && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		r[n] = (struct txn_record){ 0 };
+		state = db_get_word(st, 1, state_names, TXN_STATES);
+		good = state >= 0 && db_get_number(st, 0, 1, INT64_MAX, &r[n].id) &&
+		       db_get_string(st, 2, true, &r[n].workspace);
+		r[n++].state = (enum txn_state)state;
+	}
+	sqlite3_reset(st);
+	if (good && (rc == SQLITE_DONE || rc == SQLITE_ROW))
+		return n;
+	while (n > 0)
+		txn_record_free(&r[--n]);
+	return good ? db_error(j, rc, "read the journal", e)
+		    : db_corrupt(j, "a row holds what stet never wrote", e);
+}
+
 /*
  * In batches, each read whole before @fn sees its first: a statement left open across
  * the calls would pin an old snapshot, and a write from within @fn would then fail for
  * good as soon as another process has written.
  */
-int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn *fn,
-		     void *arg, struct err *e)
+static int each(struct journal *j, enum db_sql id, reader *read, journal_txn_fn *fn,
+		void *arg, struct err *e)
 {
 	AUTO_FREE struct txn_record *batch = xcalloc(BATCH, sizeof(*batch));
 	int64_t before = INT64_MAX;
@@ -560,14 +586,12 @@ int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn
 	int i, n, stop;
 
 	do {
-		st = db_stmt(j,
-			     which == JOURNAL_ALL ? SQL_TXN_BEFORE : SQL_TXN_KEPT_BEFORE,
-			     e);
+		st = db_stmt(j, id, e);
 		if (!st)
 			return -1;
 		sqlite3_bind_int64(st, 1, before);
 		sqlite3_bind_int(st, 2, BATCH);
-		n = read_snapshot(j, st, batch, BATCH, e);
+		n = read(j, st, batch, BATCH, e);
 		for (i = 0, stop = 0; i < n; i++) {
 			before = batch[i].id;
 			if (!stop)
@@ -576,4 +600,16 @@ int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn
 		}
 	} while (n == BATCH && !stop);
 	return n < 0 || stop < 0 ? -1 : 0;
+}
+
+int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn *fn,
+		     void *arg, struct err *e)
+{
+	return each(j, which == JOURNAL_ALL ? SQL_TXN_BEFORE : SQL_TXN_KEPT_BEFORE,
+		    read_snapshot, fn, arg, e);
+}
+
+int journal_txn_glance(struct journal *j, journal_txn_fn *fn, void *arg, struct err *e)
+{
+	return each(j, SQL_TXN_GLANCE, read_glances, fn, arg, e);
 }

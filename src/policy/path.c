@@ -119,6 +119,22 @@ static const char *next_of(const char **path, size_t *n)
 }
 
 /*
+ * Do the next components differ in their first byte, and is neither a pattern? Of all rules and
+ * all changes of a commit, nearly every comparison ends here.
+ */
+static bool differ_at_once(const char *spec, const char *path, bool glob)
+{
+	if (glob)
+		return false;
+	while (*spec == '/')
+		spec++;
+	while (*path == '/')
+		path++;
+	return *spec && *path && *spec != *path && *spec != '*' && *spec != '?' &&
+	       *spec != '[' && *spec != '\\';
+}
+
+/*
  * Goes down both by the components of @spec; *path is what is left of it then. REL_ABOVE: it
  * ended before @spec did. *sure: is that certain?
  */
@@ -128,7 +144,14 @@ static enum relation descend(const char *spec, const char **path, bool glob,
 	const char *a, *b;
 	size_t na, nb;
 
-	while ((a = next_of(&spec, &na))) {
+	for (;;) {
+		if (differ_at_once(spec, *path, glob)) {
+			*sure = TRI_NO;
+			return REL_NONE;
+		}
+		a = next_of(&spec, &na);
+		if (!a)
+			return REL_BELOW;
 		b = next_of(path, &nb);
 		if (!b)
 			return REL_ABOVE;
@@ -136,7 +159,6 @@ static enum relation descend(const char *spec, const char **path, bool glob,
 		if (*sure == TRI_NO)
 			return REL_NONE;
 	}
-	return REL_BELOW;
 }
 
 /* The same for a directory that many rules begin with: found out once for each path. */
@@ -175,6 +197,8 @@ static void against(struct lookup *l, const char *base, const char *rest)
 	enum relation r = descend_lead(l->s, base, &path, l->glob, &sure);
 	size_t n;
 
+	if (r == REL_NONE)
+		return;
 	if (r == REL_BELOW && *rest)
 		r = descend(rest, &path, l->glob, &sure);
 	if (r == REL_BELOW && !next_of(&path, &n))
@@ -213,10 +237,10 @@ static void lookup_spec(struct lookup *l, const char *spec, unsigned depth)
 		against(l, spec, "");
 	} else if (spec[0] == '~') {
 		against_under(l, l->s->home, spec + 1);
-	} else if (strncmp(spec, "$HOME", 5) == 0) {
-		against_under(l, l->s->home, spec + 5);
 	} else if (strncmp(spec, "$WORKSPACE", 10) == 0) {
 		against_under(l, l->s->workspace, spec + 10);
+	} else if (strncmp(spec, "$HOME", 5) == 0) {
+		against_under(l, l->s->home, spec + 5);
 	} else if (strncmp(spec, "$TMP", 4) == 0) {
 		for (i = 0; i < ARRAY_SIZE(tmp); i++)
 			against_under(l, tmp[i], spec + 4);

@@ -123,21 +123,29 @@ static int unsettle(const struct txn *t, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot write to %s", t->rec.dir) : 0;
 }
 
+/* Nothing was promised by it. Returns -1. */
+static int drop_plan(const struct operation *o, const char *plan)
+{
+	if (!FAULT_AT("commit.unlink"))
+		unlinkat(o->dir, plan, 0);
+	return -1;
+}
+
 /* From a finished plan to a finished commit. */
 static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 		     const char *plan, struct commit_result *res, struct operation *o,
 		     struct err *e)
 {
+	/* First, since the list has just been synced: reading it is a write already. */
+	if (journal_settle(h->journal, e) < 0)
+		return drop_plan(o, plan);
 	if (plan_open(o->dir, plan, &o->plan, e) < 0)
 		return -1;
 	o->progress = w->progress;
 	o->progress_arg = w->progress_arg;
 	if (unsettle(t, e) < 0 || plan_each(o->plan, false, stage_step, o, e) < 0 ||
-	    operate_sync_staged(o, e) < 0 || operate_rights(o, t, e) < 0) {
-		if (!FAULT_AT("commit.unlink"))
-			unlinkat(o->dir, plan, 0);
-		return -1;
-	}
+	    operate_sync_staged(o, e) < 0 || operate_rights(o, t, e) < 0)
+		return drop_plan(o, plan);
 	/* The list stays even if this fails: the record may be found whole after a crash. */
 	if (begin_op(h, t, w, plan, res, o, e) < 0)
 		return -1;

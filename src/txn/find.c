@@ -107,11 +107,20 @@ static int consider(void *arg, struct txn_record *r, struct err *e)
 	return 0;
 }
 
+/* May a transaction have taken it away? Then it lies in a store. */
+static bool may_be_taken(const struct home *h, const char *cwd)
+{
+	return path_within(cwd, h->dir) || strstr(cwd, "/.stet-");
+}
+
 static int newest(struct home *h, const char *cwd, struct txn *t, struct err *e)
 {
 	struct search s = { .cwd = cwd };
+	bool whole = may_be_taken(h, cwd); /* only then do their layers matter */
+	int64_t id;
 
-	if (journal_txn_each(h->journal, JOURNAL_KEPT, consider, &s, e) < 0) {
+	if ((whole ? journal_txn_each(h->journal, JOURNAL_KEPT, consider, &s, e)
+		   : journal_txn_glance(h->journal, consider, &s, e)) < 0) {
 		if (s.found)
 			txn_record_free(&s.best);
 		return -1;
@@ -122,8 +131,13 @@ static int newest(struct home *h, const char *cwd, struct txn *t, struct err *e)
 			e,
 			"`stet list` shows all of them, `stet run -- COMMAND` makes one");
 	}
-	t->rec = s.best;
-	return 0;
+	if (whole) {
+		t->rec = s.best;
+		return 0;
+	}
+	id = s.best.id;
+	txn_record_free(&s.best);
+	return journal_txn_get(h->journal, id, &t->rec, e);
 }
 
 int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,

@@ -199,13 +199,26 @@ static int look_and_write(void *arg, struct txn_record *r, struct err *e)
 	return journal_txn_move(s->j, r->id, TXN_ACTIVE, TXN_FROZEN, JOURNAL_LAZY, e);
 }
 
+/* All that a glance shows, and no more. */
+static int glance(void *arg, struct txn_record *r, struct err *e)
+{
+	struct seen *s = arg;
+
+	if (!r->workspace || r->nlayers || r->argv)
+		return err_set(e, ERR_STATE, "not what a glance shows");
+	s->n += r->state == TXN_FROZEN;
+	s->last = r->id;
+	return s->n == s->stop_at ? s->result : 0;
+}
+
 static void test_each(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = must_open(f->dir), *other = must_open(f->dir);
 	struct seen all = { 0 }, some = { .stop_at = 3, .result = 1 },
 		    bad = { .stop_at = 70, .result = -1 }, writing = { j, other },
-		    kept = { 0 };
+		    kept = { 0 }, glanced = { 0 },
+		    stopped = { .stop_at = 3, .result = 1 };
 	struct err e = { 0 };
 	int i;
 
@@ -223,6 +236,11 @@ static void test_each(void **state)
 	assert_int_equal(journal_txn_each(j, JOURNAL_ALL, look_and_write, &writing, &e),
 			 0);
 	assert_int_equal(writing.n, 200);
+	assert_int_equal(journal_txn_glance(j, glance, &glanced, &e), 0);
+	assert_int_equal(glanced.n, 200);
+	assert_int_equal(glanced.last, 1);
+	assert_int_equal(journal_txn_glance(j, glance, &stopped, &e), 0);
+	assert_int_equal(stopped.last, 198);
 	/* Several batches of pruned ones before the two that are left. */
 	for (i = 3; i <= 200; i++) {
 		assert_int_equal(journal_txn_move(j, i, TXN_FROZEN, TXN_ROLLED_BACK,
@@ -235,6 +253,9 @@ static void test_each(void **state)
 	assert_int_equal(journal_txn_each(j, JOURNAL_KEPT, look, &kept, &e), 0);
 	assert_int_equal(kept.n, 2);
 	assert_int_equal(kept.last, 1);
+	glanced = (struct seen){ 0 };
+	assert_int_equal(journal_txn_glance(j, glance, &glanced, &e), 0);
+	assert_int_equal(glanced.n, 2);
 	journal_close(other);
 	journal_close(j);
 }
@@ -273,6 +294,17 @@ static void test_syncs(void **state)
 	syncs = 0;
 	must_add(j, NULL);
 	assert_int_equal(syncs, 0);
+	journal_close(j);
+	/* Its names are synced once, by whoever asks first; a write then syncs the log alone. */
+	j = must_open(f->dir);
+	assert_int_equal(journal_settle(j, &e), 0);
+	assert_int_equal(syncs, 1);
+	assert_int_equal(journal_settle(j, &e), 0);
+	assert_int_equal(syncs, 1);
+	assert_int_equal(
+		journal_txn_move(j, id, TXN_ROLLED_BACK, TXN_FROZEN, JOURNAL_SYNC, &e),
+		0);
+	assert_int_equal(syncs, 2);
 	journal_close(j);
 }
 

@@ -555,6 +555,11 @@ static void test_changes(void **state)
 		{ VERDICT_ALLOW, "/home/me/project/.git/hooks/x.sample",
 		  CHANGED_WRITTEN },
 		{ VERDICT_ALLOW, "/etc/passwd.txt", CHANGED_WRITTEN },
+		/* rules that begin with a pattern at that place */
+		{ VERDICT_ASK, "/home/me/project/vendor/.git/hooks/post-merge",
+		  CHANGED_WRITTEN },
+		{ VERDICT_ALLOW, "/home/me/project/vendor/.git/hooks/x.sample",
+		  CHANGED_WRITTEN },
 	};
 	size_t i;
 
