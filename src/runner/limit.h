@@ -88,8 +88,15 @@ void watch_victim(struct watch *w, int pidfd);
 /* Must it be there from the first moment? As root nothing else stops a fork bomb. */
 bool watch_urgent(const struct watch *w);
 
-/* Starts it; @root is the sandbox's root directory, or -1. 0 or -errno. */
-int watch_start(struct watch *w, int root);
+/*
+ * The sandbox, of which @root is the root directory, is up, and nothing runs in it yet: what it is to
+ * look at there is opened now. Once all processes are gone its mounts are, too, and what they
+ * covered can be the host's. 0 or -errno.
+ */
+int watch_sandbox(struct watch *w, int root);
+
+/* Starts it. 0 or -errno. */
+int watch_start(struct watch *w);
 
 /* To be polled for reading; -1 if it does not run. */
 int watch_fd(const struct watch *w);

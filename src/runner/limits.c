@@ -106,8 +106,9 @@ struct watch {
 	const struct run_limits *l;
 	const struct cgroup *g;
 	const struct watch_dirs *dirs;
-	int sock;   /* to the watcher; -1: it does not run */
-	int victim; /* pidfd of PID 1; the caller's */
+	int sock;      /* to the watcher; -1: it does not run */
+	int victim;    /* pidfd of PID 1; the caller's */
+	int proc, shm; /* directories of the sandbox; -1: none, or not any more */
 	pid_t pid;
 };
 
@@ -119,14 +120,28 @@ struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 	if (!l->cpu_ms && !l->memory && !l->disk && !l->pids && !l->file)
 		return NULL;
 	w = xcalloc(1, sizeof(*w));
-	*w = (struct watch){ .l = l, .g = g, .dirs = dirs, .sock = -1, .victim = -1 };
+	*w = (struct watch){ .l = l,
+			     .g = g,
+			     .dirs = dirs,
+			     .sock = -1,
+			     .victim = -1,
+			     .proc = -1,
+			     .shm = -1 };
 	return w;
+}
+
+static void forget_sandbox(struct watch *w)
+{
+	cleanup_close(&w->proc);
+	cleanup_close(&w->shm);
+	w->proc = w->shm = -1;
 }
 
 void watch_free(struct watch *w)
 {
 	if (!w)
 		return;
+	forget_sandbox(w);
 	cleanup_close(&w->sock);
 	if (w->pid > 0) {
 		kill(w->pid, SIGKILL);
@@ -278,18 +293,6 @@ static void wait_for_time(struct looker *k)
 	_exit(0); /* nobody is there any more */
 }
 
-static void open_sandbox(struct looker *k, int root)
-{
-	int proc;
-
-	if (root < 0)
-		return;
-	proc = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (proc >= 0)
-		k->procs = proc_scan_new(proc);
-	k->shm = openat(root, "dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 /* Nothing of the host's but these: its locks and pipes are not ours to keep. */
 static void close_others(int *const keep[], int n)
 {
@@ -305,12 +308,13 @@ static void close_others(int *const keep[], int n)
 	close_range(3 + (unsigned)n, ~0U, 0);
 }
 
-_Noreturn static void watch_main(const struct watch *w, int sock, int root)
+_Noreturn static void watch_main(const struct watch *w, int sock)
 {
 	struct looker k = {
-		.w = w, .g = *w->g, .sock = sock, .shm = -1, .victim = w->victim
+		.w = w, .g = *w->g, .sock = sock, .shm = w->shm, .victim = w->victim
 	};
-	int *const keep[] = { &k.sock, &root, &k.g.dir, &k.victim };
+	int proc = w->proc;
+	int *const keep[] = { &k.sock, &proc, &k.shm, &k.g.dir, &k.victim };
 	struct limit_hit hit;
 	struct rlimit files;
 	int64_t began;
@@ -325,9 +329,10 @@ _Noreturn static void watch_main(const struct watch *w, int sock, int root)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	open_sandbox(&k, root);
-	k.procs_at = root < 0 ? INT64_MAX : 0;
-	k.disk_at = (w->l->disk || w->l->file) && root >= 0 ? 0 : INT64_MAX;
+	if (proc >= 0)
+		k.procs = proc_scan_new(proc);
+	k.procs_at = proc < 0 ? INT64_MAX : 0;
+	k.disk_at = (w->l->disk || w->l->file) && proc >= 0 ? 0 : INT64_MAX;
 	for (;;) {
 		began = now_us();
 		if (began >= k.procs_at) {
@@ -347,7 +352,17 @@ _Noreturn static void watch_main(const struct watch *w, int sock, int root)
 
 /* --- in the caller --- */
 
-int watch_start(struct watch *w, int root)
+int watch_sandbox(struct watch *w, int root)
+{
+	forget_sandbox(w);
+	w->proc = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->proc < 0)
+		return -errno;
+	w->shm = openat(root, "dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return 0;
+}
+
+int watch_start(struct watch *w)
 {
 	int fds[2];
 
@@ -364,7 +379,7 @@ int watch_start(struct watch *w, int root)
 		return r;
 	}
 	if (w->pid == 0)
-		watch_main(w, fds[1], root);
+		watch_main(w, fds[1]);
 	close(fds[1]);
 	w->sock = fds[0];
 	return 0;
@@ -412,7 +427,9 @@ static bool ask_last(struct watch *w, struct limit_hit *hit)
 	struct pollfd p;
 	ssize_t n;
 
-	if (w->sock < 0 && (w->pid > 0 || watch_start(w, -1) < 0))
+	/* Of the sandbox there is nothing left to look at. */
+	forget_sandbox(w);
+	if (w->sock < 0 && (w->pid > 0 || watch_start(w) < 0))
 		return false;
 	send(w->sock, "l", 1, MSG_NOSIGNAL);
 	p = (struct pollfd){ .fd = w->sock, .events = POLLIN };

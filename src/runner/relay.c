@@ -62,7 +62,6 @@ struct loop {
 	struct relay_end *end;
 	int ctl, pidfd, sigfd; /* ctl: -1 once it is closed */
 	int64_t timeout_ms, term_at, kill_at, look_at, watch_at, last_signal;
-	int root; /* of the sandbox, for the watcher; -1: none */
 	bool gone, killed, stopping, reset_done;
 };
 
@@ -261,8 +260,11 @@ static void on_started(struct loop *l, const struct ctl_msg *m, int *root)
 	l->end->started = true;
 	if (l->r->door)
 		door_start(l->r->door);
-	if (l->r->wish.watch && l->root < 0) {
-		l->root = TAKE_FD(*root);
+	if (l->r->wish.watch) {
+		int r = watch_sandbox(l->r->wish.watch, *root);
+
+		if (r < 0)
+			fail(l, r, "cannot watch over the limits");
 		l->watch_at = now_ms() + (watch_urgent(l->r->wish.watch) ? 0 : WATCH_MS);
 	}
 	l->end->setup_us = m->value;
@@ -419,7 +421,7 @@ static void limit_hit(struct loop *l, const struct limit_hit *hit)
 /* Without a watcher the limits would not hold: then nothing may run. */
 static void start_watch(struct loop *l)
 {
-	int r = watch_start(l->r->wish.watch, l->root);
+	int r = watch_start(l->r->wish.watch);
 
 	l->watch_at = 0;
 	if (r < 0)
@@ -664,12 +666,9 @@ void relay_go(struct relay *r, int64_t id)
 int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	       struct relay_end *end, struct err *e)
 {
-	struct loop l = { .r = r,
-			  .end = end,
-			  .ctl = ctl,
-			  .pidfd = pidfd,
-			  .timeout_ms = timeout_ms,
-			  .root = -1 };
+	struct loop l = {
+		.r = r, .end = end, .ctl = ctl, .pidfd = pidfd, .timeout_ms = timeout_ms
+	};
 	AUTO_CLOSE int sigfd = -1;
 	int rc = 0, i;
 
@@ -698,6 +697,5 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	end->gate = r->desk.end;
 	end->output = r->streams.pump[1].passed + r->streams.pump[2].passed;
 	give_back(r);
-	cleanup_close(&l.root);
 	return rc ? err_sys(e, rc, "cannot wait for the sandbox") : 0;
 }

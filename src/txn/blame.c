@@ -11,6 +11,9 @@
 #include "change/plan.h"
 #include "sys/mountinfo.h"
 
+/* More are not shown anyhow, and each is held against every step of every list. */
+enum { BLAMED = 50 };
+
 struct search {
 	struct path_notes *notes;
 	int64_t self, since;
@@ -49,7 +52,7 @@ static int match(void *arg, const struct plan_rec *r, struct err *e)
 		return 0;
 	host = s->layers[r->layer].host;
 	path = xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host, r->rel);
-	for (size_t i = 0; i < s->notes->n; i++) {
+	for (size_t i = 0; i < s->notes->n && i < BLAMED; i++) {
 		struct path_note *n = &s->notes->v[i];
 
 		/* What a directory holds, or what came with one, is in conflict, too. */

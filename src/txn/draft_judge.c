@@ -65,6 +65,9 @@ bool draft_only_theirs(struct draft *d, const struct change *c, const struct pla
 	       r->after.mtime == base.mtime;
 }
 
+/* Among so many conflicts there is a text, or merging is not worth a word. */
+enum { OFFER_AFTER = 20 };
+
 struct sides {
 	struct buf base, ours, theirs;
 };
@@ -98,7 +101,8 @@ static bool merge_step(struct draft *d, const struct change *c, const struct ide
 	struct err e;
 
 	/* What the host is to win is not merged: it has to be found first. */
-	if (d->looking || (!d->w->merge && d->res->mergeable) ||
+	if (d->looking ||
+	    (!d->w->merge && (d->res->mergeable || d->res->conflicts.n >= OFFER_AFTER)) ||
 	    !read_sides(d, c, host, &s))
 		return false;
 	d->res->mergeable = true;

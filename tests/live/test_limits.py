@@ -136,6 +136,13 @@ def test_who_does_not_is_left_alone(stet, work, name):
     assert r["reason"] == "done", r
 
 
+def test_one_that_ends_just_as_the_watcher_comes(stet, work):
+    """Its processes are gone, and so is its /proc: the host's, which was below it, is not counted."""
+    for i in range(60):
+        r = stet("exec", "--json", "--cpu", "1s", "--", "sleep", f"0.0{150 + i * 7 % 90}", cwd=work)
+        assert r.ok().json()["reason"] == "done", (i, r)
+
+
 def test_checks_share_what_is_left(stet, work):
     r = stet("exec", "--json", "--cpu", "2s", "--check", "while :; do :; done", "--", "true",
              cwd=work).ok(137).json()
