@@ -21,8 +21,8 @@
 #                              machine with cgroups of version 2 (root)
 #   make fidelity              every pair of objects through commit, undo, redo
 #   make model                 checkpoints against plain copies, thousands of random steps
-#   make sanitized             the live tests with the sanitizers as root (root; as an ordinary
-#                              user they are part of `make test`)
+#   make sanitized             the cli and live tests with the sanitizers as root (root; as an
+#                              ordinary user they are part of `make test`)
 #   make install PREFIX=/usr/local DESTDIR=
 #   make bench                 the benchmarks; writes bench/RESULTS.md
 #   make fmt                   clang-format on all sources

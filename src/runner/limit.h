@@ -89,9 +89,9 @@ void watch_victim(struct watch *w, int pidfd);
 bool watch_urgent(const struct watch *w);
 
 /*
- * The sandbox, of which @root is the root directory, is up, and nothing runs in it yet: what it is to
- * look at there is opened now. Once all processes are gone its mounts are, too, and what they
- * covered can be the host's. 0 or -errno.
+ * The sandbox, of which @root is the root directory, is up, and nothing runs in it yet: what it
+ * is to look at there is opened now. Once all processes are gone its mounts are, too, and what
+ * they covered can be the host's. 0 or -errno.
  */
 int watch_sandbox(struct watch *w, int root);
 
