@@ -64,10 +64,7 @@ void data_retire(const struct txn_record *r);
 void spare_shape(struct buf *shape, enum layer_kind kind, bool here);
 /* Makes the spare of that shape beside @dir become @dir. -ENOENT: there is none. */
 int spare_take(const char *dir, const char *shape);
-/*
- * Keeps @dir as the spare, without the notes in it. False if it is not clean or there is one
- * already: then it stays.
- */
+/* Keeps @dir as the spare. False if it is not clean or there is one already: then it stays. */
 bool spare_keep(const char *dir, const char *shape);
 
 /*

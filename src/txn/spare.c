@@ -122,9 +122,6 @@ static bool clean_layer(int dir, size_t i, char kind, const char *top)
 	if (kind == 's')
 		return is_empty(dir, name);
 	layer = open_in(dir, name);
-	/* Who took notes meanwhile made one, for nothing. */
-	if (layer >= 0)
-		unlinkat(layer, "old", AT_REMOVEDIR);
 	return layer >= 0 && i < 16 && holds(layer, 2) && is_empty(layer, "up") &&
 	       clean_work(layer, aside);
 }
@@ -137,8 +134,6 @@ bool spare_keep(const char *dir, const char *shape)
 
 	if (fd < 0)
 		return false;
-	/* A command that takes a while has notes, even if they are of nothing. */
-	unlinkat(fd, SEEN, 0);
 	for (size_t i = 0; shape[i]; i++)
 		layers += shape[i] != '-';
 	if (!holds(fd, layers))

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Directories of a transaction that changed nothing serve the next one, and only then."""
-import glob
 import os
 
 import pytest
-from commitlib import begin, end
-from stetlib import wait_until
 
 
 def store(stet):
@@ -34,17 +31,6 @@ def test_the_next_one_takes_it(stet, work):
     # One that is pending keeps its own: the next makes another.
     stet.run("true", cwd=work).ok()
     assert inode(stet) != first
-
-
-def test_one_that_takes_long_leaves_it_too(stet, work):
-    """Notes are taken during it of what the host has, and it has changed nothing of that."""
-    found = []
-    for _ in range(2):
-        p = begin(stet, work, "true")
-        wait_until(lambda: glob.glob(f"{store(stet)}/*/seen"))
-        end(p)
-        found.append(inode(stet))
-    assert found[0] == found[1]
 
 
 def test_each_of_several_at_once_has_its_own(stet, work):
