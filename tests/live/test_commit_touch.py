@@ -66,16 +66,20 @@ def make(top, files):
         os.chmod(f"{top}/{name}", 0o644)
 
 
-def play(stet, top, files, when):
-    """The command, and what the host does during it or after it."""
-    make(top, files)
-    p = begin(stet, top, all_of(files, 0))
+def both(stet, top, files, when, command=0):
+    """The command, and what the host does during it or after it: which of what the table says."""
+    p = begin(stet, top, all_of(files, command))
     if when == "during":
         wait_for_notes(stet, p, [n.encode() for n in files])
-        shell(all_of(files, 1), top)
+        shell(all_of(files, command + 1), top)
     end(p)
     if when == "after":
-        shell(all_of(files, 1), top)
+        shell(all_of(files, command + 1), top)
+
+
+def play(stet, top, files, when):
+    make(top, files)
+    both(stet, top, files, when)
 
 
 @pytest.mark.parametrize("when", WHEN)
@@ -143,13 +147,7 @@ def bare(tree):
 
 def play_others(stet, top, files, when):
     shell("umask 022; " + all_of(files, 0), top)
-    p = begin(stet, top, all_of(files, 1))
-    if when == "during":
-        wait_for_notes(stet, p, [n.encode() for n in files])
-        shell(all_of(files, 2), top)
-    end(p)
-    if when == "after":
-        shell(all_of(files, 2), top)
+    both(stet, top, files, when, 1)
 
 
 @pytest.mark.parametrize("when", WHEN)
