@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "snap/store.h"
+#include "sys/fs.h"
 #include "sys/mountinfo.h"
 #include "txn/checkpoint.h"
 #include "txn/inplace.h"
@@ -59,7 +60,12 @@ static int make_top(const struct view *v, const char *store, const char *dir,
 	for (size_t i = 0; i < v->nlayers; i++)
 		spare_shape(&shape, v->layers[i].kind,
 			    strcmp(v->layers[i].store, store) == 0);
-	return spare_take(dir, buf_str(&shape)) == 0 ? 0 : make_dir(dir, e);
+	if (spare_take(dir, buf_str(&shape)) == 0)
+		return 0;
+	/* Where many files were deleted, ext4 is slow to make new ones for minutes: whoever
+	 * tries again after a rollback shall not pay for it, nor the user's home. */
+	fs_spread(store);
+	return make_dir(dir, e);
 }
 
 /* Is @store the one of a layer before the @i-th, or the state directory's own? */

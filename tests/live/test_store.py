@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store cannot be reached from inside, whatever name it has there."""
+import array
+import fcntl
 import os
 import re
 
@@ -7,6 +9,7 @@ import pytest
 from stetlib import has_user_xattrs
 
 NEEDS = "alias ext4 tmpfs"
+GETFLAGS, SETFLAGS, TOPDIR = 0x80086601, 0x40086602, 0x00020000  # as chattr +T
 NO = r"denied\(\w+\)|killed\(\d+\)"
 
 
@@ -87,3 +90,27 @@ def test_find_sees_no_layer(stet, work, filesystem):
 def test_other_users_transactions_are_private(stet, work):
     stet.sh("echo x > f", cwd=work).ok()
     assert os.stat(stet.state).st_mode & 0o077 == 0
+
+
+def flags_of(path, flags=None):
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        word = array.array("I", [flags or 0, 0])
+        fcntl.ioctl(fd, SETFLAGS if flags is not None else GETFLAGS, word)
+        return word[0]
+    finally:
+        os.close(fd)
+
+
+def test_transactions_lie_apart_on_ext4(stet, filesystem):
+    """A new store is made so, and one that was made otherwise becomes so."""
+    work = os.path.join(filesystem("ext4"), "project")
+    os.makedirs(work, exist_ok=True)
+    own = os.path.join(filesystem("ext4"), f".stet-{os.getuid()}")
+    tops = {os.path.join(own, os.path.relpath(path, own).split("/")[0])
+            for path in stores(stet, work)}
+    for again in (False, True):
+        for top in tops:
+            assert flags_of(top) & TOPDIR, (top, again)
+            flags_of(top, flags_of(top) & ~TOPDIR)
+        stet.sh("echo 2 > f", cwd=work).ok()
