@@ -229,12 +229,15 @@ static int check_output(struct err *e)
 static int run(struct cli *c, const struct verb *v, const void *req, void *res,
 	       struct err *e)
 {
+	const struct verb_common *common = req;
 	struct progress p;
 	int r;
 
-	progress_begin(&c->ctx, &p);
+	if (!common->quiet)
+		progress_begin(&c->ctx, &p);
 	r = v->run(&c->ctx, req, res, e);
-	progress_end(&c->ctx, &p);
+	if (!common->quiet)
+		progress_end(&c->ctx, &p);
 	/* Wherever the disk was found full: that is said by the message, this by nobody else. */
 	if (r < 0 && (e->sys == ENOSPC || e->sys == EDQUOT) && !e->hint[0])
 		err_hint(e, "free some space there, or let old data go: stet prune");
@@ -265,7 +268,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 		write_with_list(v, res, o);
 	else if (o)
 		write_json(v, o);
-	else
+	else if (!common->quiet || status)
 		r = print_text(c, v, req, res, &e);
 	if (v->free)
 		v->free(res);

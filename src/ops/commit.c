@@ -268,7 +268,7 @@ const struct verb verb_commit = {
 		"  stet commit t3 --ours src/a.c --theirs src/b.c",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct commit_req),
 	.result_size = sizeof(struct commit_res),
 	.run = op_commit,

@@ -97,7 +97,7 @@ const struct verb verb_forget = {
 		"  stet forget --max-size 10G --dry-run",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct forget_req),
 	.result_size = sizeof(struct forget_res),
 	.run = op_forget,

@@ -67,7 +67,7 @@ const struct verb verb_prune = {
 		"  stet prune --dry-run",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct prune_req),
 	.result_size = sizeof(struct prune_res),
 	.run = op_prune,

@@ -32,7 +32,7 @@ const struct verb verb_recover = {
 		"Goes on with every commit, undo and redo that did not end because stet was "
 		"killed or the machine went down: forward where that is possible, back where "
 		"the host changed meanwhile. Every verb does this first by itself.",
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct recover_req),
 	.result_size = sizeof(struct recover_res),
 	.run = op_recover,
@@ -96,7 +96,7 @@ const struct verb verb_check = {
 		"Compares the journal with the stores and the host: every transaction's data, "
 		"every list of changes, everything that an undo would need. Changes nothing. "
 		"The exit status is 7 if something is wrong.",
-	.flags = VERB_JSON,
+	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct check_req),
 	.result_size = sizeof(struct check_res),
 	.run = op_check,

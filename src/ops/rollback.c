@@ -215,7 +215,7 @@ const struct verb verb_rollback = {
 		"  stet rollback --to 3",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_INSIDE,
+	.flags = VERB_JSON | VERB_QUIET | VERB_INSIDE,
 	.request_size = sizeof(struct rollback_req),
 	.result_size = sizeof(struct rollback_res),
 	.run = op_rollback,

@@ -60,7 +60,7 @@ struct verb_arg {
 
 /* Every request begins with this. */
 struct verb_common {
-	bool help, debug, json;
+	bool help, debug, json, quiet;
 	int color; /* 1 auto, 2 always, 3 never; 0 not given */
 };
 
@@ -80,6 +80,7 @@ enum verb_flags {
 	 */
 	VERB_INSIDE = 1 << 5,
 	VERB_ANYWHERE = 1 << 6,
+	VERB_QUIET = 1 << 7, /* has nothing to say that one could not do without */
 	VERB_LINES = 1 << 3, /* its JSON is an array: one object a line is written */
 };
 

@@ -47,6 +47,17 @@ def test_commit(stet, pending):
     assert re.fullmatch(r"1   \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  commit  t1  +\d+ +first\\033\[2J", row)
 
 
+def test_quiet_says_only_what_failed(stet, pending):
+    for line in ("checkpoint", "restore a --from 0", "commit", "undo", "redo", "recover", "check",
+                 "forget --keep-last 9", "prune", "undo", "rollback", "undo"):
+        r = stet(*line.split(), "-q", cwd=pending).ok()
+        assert (r.out, r.err) == ("", ""), line
+    assert stet("commit", "-q", "--dry-run", "--json", cwd=pending).ok().json()["dry_run"]
+    write(pending / "a", "mine\n")
+    r = stet("commit", "--quiet", cwd=pending).ok(3)
+    assert "stet commit t1 --ours a" in r.err
+
+
 def test_undo_and_redo_may_be_tried(stet, pending):
     stet("commit", cwd=pending).ok()
     after = names(pending)
