@@ -432,6 +432,41 @@ class Rollback:
         return rounds(["stet rollback"], b.reps(5), s, once, b.order)
 
 
+class Again:
+    """What agents do: make many files, throw them away, try once more. ext4 looks long for free
+    inodes where many were deleted, so each time may be slower than the one before."""
+
+    name, title = "again", "20,000 files made, thrown away and deleted, made again"
+    tidy = True  # last of all: it leaves a ground that the others would suffer from
+
+    def goals(self):
+        return [Bar("not slower than without a sandbox", "stet", "native", SLOWER, 1.0),
+                Bar("as fast as the first time", "stet", "stet, first", SLOWER, 1.25)]
+
+    def run(self, b):
+        n, s, stet = b.size(20000), Samples(), b.variants["stet"]
+        trees = {way: b.tree(f"again-{way}", lambda d: None) for way in ("native", "stet")}
+
+        def make(way):
+            tree, argv = trees[way], ["work", "tree", str(n)]
+            ns = b.time(stet.command(tree, argv) if way == "stet" else argv, tree)
+            if way == "stet":
+                stet.finish(tree)
+                b.do(["stet", "prune"], tree)
+            else:
+                remove(tree)
+                os.mkdir(tree)
+            os.sync()
+            return ns
+
+        first = {way: make(way) for way in trees}
+        for _ in range(b.reps(5)):
+            for way in trees:
+                s.add(way, make(way))
+                s.add(f"{way}, first", first[way])
+        return s
+
+
 class Protect:
     name, title = "protect", "protect a tree of 10,000 files before a run"
 
@@ -472,5 +507,5 @@ class Protect:
 
 
 ROWS = [StartUp(), TreeSize(), DirtyDisk(), Untar(), GitStatus(), GitSwitch(), Compile(),
-        FindStat(), FirstWrite(), Edits(), Sqlite(), Fsync(), Renames(), Protect(), Status(),
+        FindStat(), FirstWrite(), Edits(), Sqlite(), Fsync(), Renames(), Protect(), Again(), Status(),
         Rollback()]
