@@ -11,7 +11,7 @@
 #   make long                  what `make test` does for a moment: editors that save during a
 #                              commit, readers of what is replaced, a look at every directory
 #   make race                  100,000 execs whose arguments change meanwhile
-#   make fuzz [SECONDS=60]     libFuzzer on what parses: policies, shell text, messages
+#   make fuzz [SECONDS=60]     libFuzzer on what parses what others wrote
 #   make policy-report [CORPUS=DIR]
 #                              rates of the built-in policy, as text and run for real with
 #                              canaries outside; writes docs/policy-report.md
