@@ -42,8 +42,8 @@ class Place:
                 "GIT_COMMITTER_NAME": "b", "GIT_COMMITTER_EMAIL": "b@localhost"}
 
     def throw(self, path):
-        """Out of the way, but not deleted before the end: ext4 looks long for free inodes
-        where many were deleted within the last minutes, and the next reading would pay."""
+        """Out of the way, but not deleted before the end: without a journal ext4 looks long for
+        free inodes where many were deleted within minutes, and the next reading would pay."""
         if os.path.lexists(path):
             self.thrown += 1
             os.rename(path, f"{self.trash}/{self.thrown}")

@@ -433,8 +433,8 @@ class Rollback:
 
 
 class Again:
-    """What agents do: make many files, throw them away, try once more. ext4 looks long for free
-    inodes where many were deleted, so each time may be slower than the one before."""
+    """What agents do: make many files, throw them away, try once more. Without a journal ext4 looks
+    long for free inodes where many were deleted: each time may be slower than the one before."""
 
     name, title = "again", "20,000 files made, thrown away and deleted, made again"
     tidy = True  # last of all: it leaves a ground that the others would suffer from

@@ -5,14 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -339,18 +337,4 @@ uint64_t fs_unwritten(void)
 		sum += strtoull(p + strlen(names[i]), NULL, 10) * 1024;
 	}
 	return sum;
-}
-
-bool fs_spread(const char *dir)
-{
-	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* The kernel's own idea of it: the number says long, and 32 bits are meant. */
-	uint32_t flags;
-
-	if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
-		return false;
-	if (flags & FS_TOPDIR_FL)
-		return true;
-	flags |= FS_TOPDIR_FL;
-	return ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
 }

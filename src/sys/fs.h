@@ -2,7 +2,6 @@
 #ifndef STET_SYS_FS_H
 #define STET_SYS_FS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -67,9 +66,5 @@ int fs_open_nameless(int dirfd, const char *dir);
 /* How many bytes of files, of everybody's and on all filesystems, wait to be written; UINT64_MAX
  * if that is not known. */
 uint64_t fs_unwritten(void);
-
-/* Asks that directories in @dir be laid out apart from each other and from all else on the disk.
- * False where the filesystem knows no such thing. */
-bool fs_spread(const char *dir);
 
 #endif

@@ -17,7 +17,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "snap/store.h"
-#include "sys/fs.h"
+#include "sys/ext4.h"
 #include "sys/mountinfo.h"
 #include "txn/checkpoint.h"
 #include "txn/inplace.h"
@@ -62,10 +62,9 @@ static int make_top(const struct view *v, const char *store, const char *dir,
 			    strcmp(v->layers[i].store, store) == 0);
 	if (spare_take(dir, buf_str(&shape)) == 0)
 		return 0;
-	/* Where many files were deleted, ext4 is slow to make new ones for minutes: whoever
-	 * tries again after a rollback shall not pay for it, nor the user's home. */
+	/* Whoever tries again after a rollback shall not pay for what was deleted. */
 	if (!FAULT_AT("begin.spread"))
-		fs_spread(store);
+		ext4_spread(store);
 	return make_dir(dir, e);
 }
 

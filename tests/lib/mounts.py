@@ -9,6 +9,7 @@ the namespace.
   ext4 xfs btrfs    fresh file systems on loop devices, owned by USER
   tmpfs             the same in memory
   small             an ext4 of a few megabytes, to be filled
+  nojournal         an ext4 without a journal
   strict            a tmpfs mounted noexec,nosuid,nodev
   readonly          a read-only mount with a file in it
   alias             the root file system once more, bound at another place
@@ -33,6 +34,8 @@ from identity import EXTRA_GROUP, Identity  # noqa: E402
 MIB = 1 << 20
 MKFS = {
     "ext4": (256 * MIB, ["mkfs.ext4", "-q", "-F", "-E", "root_owner={uid}:{gid}"]),
+    "nojournal": (256 * MIB, ["mkfs.ext4", "-q", "-F", "-O", "^has_journal",
+                              "-E", "root_owner={uid}:{gid}"]),
     "small": (16 * MIB, ["mkfs.ext4", "-q", "-F", "-m", "0", "-E", "root_owner={uid}:{gid}"]),
     "xfs": (320 * MIB, ["mkfs.xfs", "-q", "-f"]),
     "btrfs": (256 * MIB, ["mkfs.btrfs", "-q", "-f"]),

@@ -8,7 +8,7 @@ import re
 import pytest
 from stetlib import has_user_xattrs
 
-NEEDS = "alias ext4 tmpfs"
+NEEDS = "alias ext4 nojournal tmpfs"
 GETFLAGS, SETFLAGS, TOPDIR = 0x80086601, 0x40086602, 0x00020000  # as chattr +T
 NO = r"denied\(\w+\)|killed\(\d+\)"
 
@@ -102,15 +102,16 @@ def flags_of(path, flags=None):
         os.close(fd)
 
 
-def test_transactions_lie_apart_on_ext4(stet, filesystem):
+@pytest.mark.parametrize("kind,apart", [("ext4", 0), ("nojournal", TOPDIR)])
+def test_transactions_lie_apart_where_it_helps(stet, filesystem, kind, apart):
     """A new store is made so, and one that was made otherwise becomes so."""
-    work = os.path.join(filesystem("ext4"), "project")
+    work = os.path.join(filesystem(kind), "project")
     os.makedirs(work, exist_ok=True)
-    own = os.path.join(filesystem("ext4"), f".stet-{os.getuid()}")
+    own = os.path.join(filesystem(kind), f".stet-{os.getuid()}")
     tops = {os.path.join(own, os.path.relpath(path, own).split("/")[0])
             for path in stores(stet, work)}
     for again in (False, True):
         for top in tops:
-            assert flags_of(top) & TOPDIR, (top, again)
+            assert flags_of(top) & TOPDIR == apart, (top, again)
             flags_of(top, flags_of(top) & ~TOPDIR)
         stet.sh("echo 2 > f", cwd=work).ok()
