@@ -507,5 +507,5 @@ class Protect:
 
 
 ROWS = [StartUp(), TreeSize(), DirtyDisk(), Untar(), GitStatus(), GitSwitch(), Compile(),
-        FindStat(), FirstWrite(), Edits(), Sqlite(), Fsync(), Renames(), Protect(), Again(), Status(),
-        Rollback()]
+        FindStat(), FirstWrite(), Edits(), Sqlite(), Fsync(), Renames(), Protect(), Again(),
+        Status(), Rollback()]

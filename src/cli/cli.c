@@ -230,14 +230,13 @@ static int run(struct cli *c, const struct verb *v, const void *req, void *res,
 	       struct err *e)
 {
 	const struct verb_common *common = req;
-	struct progress p;
+	struct progress p = { 0 };
 	int r;
 
 	if (!common->quiet)
 		progress_begin(&c->ctx, &p);
 	r = v->run(&c->ctx, req, res, e);
-	if (!common->quiet)
-		progress_end(&c->ctx, &p);
+	progress_end(&c->ctx, &p);
 	/* Wherever the disk was found full: that is said by the message, this by nobody else. */
 	if (r < 0 && (e->sys == ENOSPC || e->sys == EDQUOT) && !e->hint[0])
 		err_hint(e, "free some space there, or let old data go: stet prune");
@@ -268,7 +267,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 		write_with_list(v, res, o);
 	else if (o)
 		write_json(v, o);
-	else if (!common->quiet || status)
+	else if (!common->quiet || status || v->flags & VERB_RUNS)
 		r = print_text(c, v, req, res, &e);
 	if (v->free)
 		v->free(res);

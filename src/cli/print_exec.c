@@ -73,6 +73,7 @@ static void show_failure(struct buf *b, const struct cli *c, const struct exec_r
 
 int print_exec(struct cli *c, const void *req, const void *result, struct err *e)
 {
+	const struct verb_common *common = req;
 	const struct exec_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;
 
@@ -80,7 +81,7 @@ int print_exec(struct cli *c, const void *req, const void *result, struct err *e
 	if (res->command.lost_errno)
 		buf_addf(&b, "stet: output of the command was lost: %s\n",
 			 strerror(res->command.lost_errno));
-	if (((const struct exec_req *)req)->quiet)
+	if (common->quiet)
 		;
 	else if (res->reason != EXEC_DONE)
 		show_failure(&b, c, res);
@@ -89,7 +90,7 @@ int print_exec(struct cli *c, const void *req, const void *result, struct err *e
 		show_totals(&b, &res->run.totals);
 		buf_addc(&b, '\n');
 	}
-	if (!((const struct exec_req *)req)->quiet)
+	if (!common->quiet)
 		note_project(&b, res->run.project, "was");
 	show_flush(c, &b);
 	return 0;

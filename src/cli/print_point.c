@@ -118,7 +118,7 @@ int print_fork(struct cli *c, const void *req, const void *result, struct err *e
 
 	if (res->ran)
 		return print_run(c, &res->rq, &res->run, e);
-	if (!rq->quiet)
+	if (!rq->common.quiet)
 		fprintf(c->out, "stet: t%lld is t%lld at checkpoint %lld, pending\n", id,
 			(long long)res->from, (long long)res->at);
 	return 0;

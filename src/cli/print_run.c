@@ -175,7 +175,7 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (*res->no_point)
 		buf_addf(&b, "stet: no checkpoint before what was risky: %s\n",
 			 res->no_point);
-	if (!rq->quiet) {
+	if (!rq->common.quiet) {
 		summary(&b, c, res);
 		note_project(&b, res->project, "was");
 	}
@@ -183,7 +183,7 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	fflush(c->out);
 	if (res->refusal.kind) {
 		refused(c, res);
-	} else if (!rq->quiet && res->fate == RUN_PENDING && !res->in_between &&
+	} else if (!rq->common.quiet && res->fate == RUN_PENDING && !res->in_between &&
 		   !res->decided && c->tty && isatty(STDIN_FILENO)) {
 		ask(c, res);
 		/* The command's own, whatever was said in the meantime. */
@@ -209,9 +209,9 @@ int print_explore(struct cli *c, const void *req, const void *result, struct err
 			     : shell  ? shell
 				      : "/bin/sh",
 			     &res->run);
-	if (!rq->quiet && res->was_copy)
+	if (!rq->common.quiet && res->was_copy)
 		buf_addf(&b, "stet: left the copy of t%lld; nothing of it is kept\n", id);
-	else if (!rq->quiet)
+	else if (!rq->common.quiet)
 		buf_addf(
 			&b,
 			"stet: left t%lld, still pending    look: stet diff t%lld    keep: stet "

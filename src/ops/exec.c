@@ -36,7 +36,6 @@ static const struct verb_opt opts[] = {
 	{ "ask", 0, OPT_CHOICE, "WHO",
 	  "who answers what a rule asks: nobody (default), socket (stet consent)",
 	  AT(ask), askers, ARG_CHOICE },
-	{ "quiet", 'q', OPT_FLAG, NULL, "no summary", AT(quiet) },
 	{ NULL },
 };
 
@@ -479,7 +478,7 @@ const struct verb verb_exec = {
 		"  stet exec --json --memory 2G --pids 200 -- npm install",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_RUNS | VERB_CAPTURES | VERB_ANYWHERE,
+	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS | VERB_CAPTURES | VERB_ANYWHERE,
 	.request_size = sizeof(struct exec_req),
 	.result_size = sizeof(struct exec_res),
 	.run = op_exec,

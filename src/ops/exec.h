@@ -13,7 +13,7 @@ struct exec_req {
 	char **checks;
 	struct limit_opts limits;
 	uint64_t output; /* how much of each stream the result holds */
-	bool keep_on_failure, accept_risky, quiet;
+	bool keep_on_failure, accept_risky;
 	char **argv;
 };
 

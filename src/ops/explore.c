@@ -18,7 +18,6 @@
 static const struct verb_opt opts[] = {
 	{ "at", 0, OPT_STRING, "N", "at checkpoint N: a copy, thrown away afterwards",
 	  AT(at) },
-	{ "quiet", 'q', OPT_FLAG, NULL, "say nothing at the end", AT(quiet) },
 	{ NULL },
 };
 
@@ -211,7 +210,7 @@ const struct verb verb_explore = {
 		"  stet explore t3 -- make test",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_RUNS,
+	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS,
 	.request_size = sizeof(struct explore_req),
 	.result_size = sizeof(struct explore_res),
 	.run = op_explore,

@@ -9,7 +9,6 @@ struct explore_req {
 	struct verb_common common;
 	const char *txn;
 	char **argv; /* NULL: the user's shell */
-	bool quiet;
 	const char *at;
 };
 

@@ -17,7 +17,6 @@ static const struct verb_opt opts[] = {
 	  AT(at) },
 	{ "name", 'n', OPT_STRING, "NAME", "a name to call the new transaction by",
 	  AT(name) },
-	{ "quiet", 'q', OPT_FLAG, NULL, "no summary and no question", AT(quiet) },
 	{ NULL },
 };
 
@@ -94,7 +93,7 @@ int op_fork(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	res->from = t.rec.id;
 	res->ran = rq->argv;
 	res->rq.argv = rq->argv;
-	res->rq.quiet = rq->quiet;
+	res->rq.common.quiet = rq->common.quiet;
 	r = fork_open(ctx, h, &t, rq->at, rq->name, rq->argv ? rq->argv : t.rec.argv, &sb,
 		      &res->at, e);
 	txn_close(&t);
@@ -145,7 +144,7 @@ const struct verb verb_fork = {
 		"  stet fork t3 --name second-try",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_RUNS,
+	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS,
 	.request_size = sizeof(struct fork_req),
 	.result_size = sizeof(struct fork_res),
 	.run = op_fork,

@@ -9,7 +9,6 @@ struct fork_req {
 	struct verb_common common;
 	const char *txn, *at, *name;
 	char **argv; /* NULL: nothing is run */
-	bool quiet;
 };
 
 struct fork_res {

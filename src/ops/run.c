@@ -53,7 +53,6 @@ static const struct verb_opt opts[] = {
 	{ "ask", 0, OPT_CHOICE, "WHO",
 	  "who answers what a rule asks: terminal (default), socket (stet consent), nobody",
 	  AT(ask), askers, ARG_CHOICE },
-	{ "quiet", 'q', OPT_FLAG, NULL, "no summary and no question", AT(quiet) },
 	{ NULL },
 };
 
@@ -294,7 +293,7 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 				 rq->sandbox.env, INT64_MAX);
 	struct run_decision d = { .accept_risky = rq->accept_risky,
 				  .policy = sb->judge.policy,
-				  .brief = rq->quiet && !rq->common.json };
+				  .brief = rq->common.quiet && !rq->common.json };
 	int r;
 
 	spec.envp = env;
@@ -485,7 +484,7 @@ const struct verb verb_run = {
 		"  stet run --hide ~/.ssh --write-through ~/.cache -- bash",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_RUNS | VERB_ANYWHERE,
+	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS | VERB_ANYWHERE,
 	.request_size = sizeof(struct run_req),
 	.result_size = sizeof(struct run_res),
 	.run = op_run,

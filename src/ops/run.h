@@ -24,7 +24,7 @@ struct run_req {
 	const char *name;
 	int on_success, on_failure; /* enum run_action */
 	struct limit_opts limits;
-	bool quiet, accept_risky;
+	bool accept_risky;
 	int tmp;		/* 1 private, 2 host */
 	int backend;		/* 1 overlay, 2 btrfs */
 	const char *checkpoint; /* every-call, risky, none or a time; NULL: every-call */

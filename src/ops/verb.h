@@ -80,7 +80,11 @@ enum verb_flags {
 	 */
 	VERB_INSIDE = 1 << 5,
 	VERB_ANYWHERE = 1 << 6,
-	VERB_QUIET = 1 << 7, /* has nothing to say that one could not do without */
+	/*
+	 * What it has to say of a success can be done without: --quiet. Of one that runs a
+	 * command its printer knows what that is.
+	 */
+	VERB_QUIET = 1 << 7,
 	VERB_LINES = 1 << 3, /* its JSON is an array: one object a line is written */
 };
 

@@ -3,29 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
 #include "sys/acl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	void *acl = malloc(size ? size : 1), *once = NULL;
-	ssize_t n, again;
+	/* Of exactly that size, so that a sanitizer sees a byte too many. */
+	AUTO_FREE char *acl = xmalloc(size ? size : 1), *once = xmalloc(size ? size : 1);
+	ssize_t n;
 
-	if (!acl)
-		return 0;
 	memcpy(acl, data, size);
 	n = acl_without_strangers(acl, size);
 	if (n > (ssize_t)size)
 		abort();
+	if (n < 0)
+		return 0;
 	/* Nobody is left who would have to go. */
-	if (n >= 0) {
-		once = malloc(n ? (size_t)n : 1);
-		memcpy(once, acl, (size_t)n);
-		again = acl_without_strangers(acl, (size_t)n);
-		if (again != n || memcmp(once, acl, (size_t)n) != 0)
-			abort();
-	}
-	free(once);
-	free(acl);
+	memcpy(once, acl, (size_t)n);
+	if (acl_without_strangers(acl, (size_t)n) != n ||
+	    memcmp(once, acl, (size_t)n) != 0)
+		abort();
 	return 0;
 }
