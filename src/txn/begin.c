@@ -133,6 +133,25 @@ static void begin_exactly(struct txn *t)
 		t->rec.begin_ns = exact;
 }
 
+/*
+ * A spare may still be held by who was after the transaction that left it (recover.c reads of one
+ * and then takes its lock). It is his for a moment that nobody waits for: another is made.
+ */
+static int lock_top(struct txn *t, struct err *e)
+{
+	t->lock = lock_take(t->rec.dir, false);
+	if (t->lock == -EWOULDBLOCK) {
+		AUTO_FREE char *aside = xasprintf("%s" GONE, t->rec.dir);
+
+		if (rename(t->rec.dir, aside) < 0)
+			return err_sys(e, errno, "cannot rename %s", t->rec.dir);
+		if (make_dir(t->rec.dir, e) < 0)
+			return -1;
+		t->lock = lock_take(t->rec.dir, false);
+	}
+	return t->lock < 0 ? err_sys(e, t->lock, "cannot lock %s", t->rec.dir) : 0;
+}
+
 static int make_data(struct home *h, struct view *v, const char *token, struct txn *t,
 		     struct err *e)
 {
@@ -145,9 +164,8 @@ static int make_data(struct home *h, struct view *v, const char *token, struct t
 		return -1;
 	if (make_stage(h, v, e) < 0)
 		return -1;
-	t->lock = lock_take(t->rec.dir, false);
-	if (t->lock < 0)
-		return err_sys(e, t->lock, "cannot lock %s", t->rec.dir);
+	if (lock_top(t, e) < 0)
+		return -1;
 	begin_exactly(t);
 	for (size_t i = 0; i < v->nlayers; i++)
 		if (make_layer(h, v, i, store, token, e) < 0)

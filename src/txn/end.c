@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,16 +14,38 @@
 #include "base/fault.h"
 #include "txn/parts.h"
 
-int lock_take(const char *dir, bool wait)
+/* flock() of a transaction's directory. fd, or -errno. */
+static int lock_dir(const char *dir, int how)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	while (FAULT_AT("txn.lock") || flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB) < 0)
+	while (FAULT_AT("txn.lock") || flock(fd, how) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return TAKE_FD(fd);
+}
+
+bool lock_is_held(const char *dir)
+{
+	AUTO_CLOSE int fd = lock_dir(dir, LOCK_SH | LOCK_NB);
+
+	return fd == -EWOULDBLOCK;
+}
+
+/* How often somebody who merely looks may be in the way; one look takes microseconds. */
+enum { LOOKS = 1000 };
+
+int lock_take(const char *dir, bool wait)
+{
+	int fd = lock_dir(dir, wait ? LOCK_EX : LOCK_EX | LOCK_NB);
+
+	for (int i = 0; fd == -EWOULDBLOCK && i < LOOKS && !lock_is_held(dir); i++) {
+		sched_yield();
+		fd = lock_dir(dir, LOCK_EX | LOCK_NB);
+	}
+	return fd;
 }
 
 int txn_own(struct txn *t, struct err *e)

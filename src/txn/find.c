@@ -25,8 +25,6 @@ const char *txn_look_name(enum txn_look l)
 
 enum txn_look txn_look(const struct txn_record *r)
 {
-	int fd;
-
 	if (r->state == TXN_FROZEN)
 		return TXN_PENDING;
 	if (r->state == TXN_ROLLED_BACK)
@@ -37,12 +35,7 @@ enum txn_look txn_look(const struct txn_record *r)
 		return TXN_KEPT;
 	if (r->state == TXN_COMMITTING || r->state == TXN_UNDOING)
 		return TXN_HALFWAY;
-	fd = lock_take(r->dir, false);
-	if (fd == -EWOULDBLOCK)
-		return TXN_RUNNING;
-	if (fd >= 0)
-		close(fd);
-	return TXN_INTERRUPTED;
+	return lock_is_held(r->dir) ? TXN_RUNNING : TXN_INTERRUPTED;
 }
 
 /* "3" or "t3" -> 3; anything else 0. */

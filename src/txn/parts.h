@@ -9,8 +9,11 @@
 /* Private to the room. */
 
 /* A transaction's directory, locked: fd, or -EWOULDBLOCK if somebody holds it and we do not
- * want to wait, or another -errno. */
+ * want to wait, or another -errno. Who merely looks (lock_is_held) is not in its way. */
 int lock_take(const char *dir, bool wait);
+
+/* Does somebody hold it? Any number may look at once. */
+bool lock_is_held(const char *dir);
 
 /*
  * flock on the store in the state directory, held until it is closed: shared by those who make data

@@ -31,22 +31,15 @@ static void complain(struct check *c, const char *what)
 	c->fn(c->arg, buf_str(&b));
 }
 
-/* Somebody is at it: what looks half done is not damage. */
-static bool is_busy(const struct check *c)
-{
-	AUTO_CLOSE int lock = lock_take(c->rec->dir, false);
-
-	return lock == -EWOULDBLOCK;
-}
-
-/* It may have ended since we read that it had not. */
+/* Somebody may be at it, or it may have ended since we read that it had not. */
 static bool did_not_end(const struct check *c, const struct op_record *op)
 {
 	struct op_record now = { 0 };
 	struct err e;
 	bool still;
 
-	if ((op->state != OP_APPLYING && op->state != OP_REVERSING) || is_busy(c))
+	if ((op->state != OP_APPLYING && op->state != OP_REVERSING) ||
+	    lock_is_held(c->rec->dir))
 		return false;
 	still = journal_op_get(c->h->journal, op->id, &now, &e) < 0 ||
 		now.state == op->state;
@@ -54,13 +47,13 @@ static bool did_not_end(const struct check *c, const struct op_record *op)
 	return still;
 }
 
-/* Everything that undo will need must be there. */
+/* Everything that undo will need must be there; unless somebody is at it. */
 static int check_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct check *c = arg;
 	AUTO_BUF struct buf b = BUF_INIT;
 
-	if (apply_is_kept(c->o->apply, r, e) || is_busy(c))
+	if (apply_is_kept(c->o->apply, r, e) || lock_is_held(c->rec->dir))
 		return 0;
 	buf_adds(&b, "what it replaced is lost: ");
 	text_quote(&b, r->rel, strlen(r->rel));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many transactions at once, and supervisors that are killed."""
+import fcntl
 import os
 import signal
 import subprocess
@@ -123,6 +124,22 @@ def test_explore_of_a_killed_one(stet, work):
     finish(p)
     wait_until(lambda: stet.transactions()[0]["state"] == "interrupted")
     assert stet("explore", "--", "cat", "b", cwd=work).ok().out == "new\n"
+
+
+def test_looking_is_not_holding(stet, work):
+    """Any number may look at a transaction that died: none of them makes it seem to run."""
+    p = start(stet, work, "echo READY; sleep 1000")
+    p.send_signal(signal.SIGKILL)
+    finish(p)
+    wait_until(lambda: stet.transactions()[0]["state"] == "interrupted")
+    tx = os.path.join(stet.home, ".local/state/stet/tx")
+    looks = [os.open(os.path.join(tx, n), os.O_RDONLY) for n in os.listdir(tx)]
+    for fd in looks:
+        fcntl.flock(fd, fcntl.LOCK_SH)
+    assert stet.transactions()[0]["state"] == "interrupted"
+    for fd in looks:
+        os.close(fd)
+    stet("rollback", cwd=work).ok()
 
 
 def test_running_one_cannot_be_rolled_back(stet, work):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Directories of a transaction that changed nothing serve the next one, and only then."""
+import concurrent.futures
+import fcntl
 import os
 
 import pytest
@@ -76,3 +78,23 @@ def test_prune_leaves_none(stet, work):
     assert spares(stet)
     stet("prune", cwd=work).ok()
     assert not spares(stet)
+
+
+def test_one_that_is_still_looked_at(stet, work):
+    """Who starts looks after runs that died, and may hold one that has ended since."""
+    stet.run("true", cwd=work).ok()
+    first = inode(stet)
+    fd = os.open(os.path.join(store(stet), spares(stet)[0]), os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    stet.run("true", cwd=work).ok()
+    os.close(fd)
+    assert inode(stet) != first
+    stet("prune").ok()
+    assert os.listdir(store(stet)) == []
+
+
+def test_many_that_end_and_start(stet, work):
+    stet.ready()
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        for r in pool.map(lambda _: stet("exec", "--", "true", cwd=work), range(200)):
+            assert (r.rc, r.err) == (0, "")
