@@ -70,8 +70,9 @@ struct change_layer {
 	/* Stores of our own: nothing at or below these paths is a change. NULL-ended or NULL. */
 	const char *const *never;
 	/*
-	 * Its upper is not there: the filesystem that holds it is not mounted any more. If it
-	 * is known that nothing was changed in it, a walk goes past it.
+	 * Its upper is not there: the filesystem that holds it is not mounted any more; or may
+	 * not be there at any moment. If it is known that nothing was changed in it, a walk goes
+	 * past it.
 	 */
 	bool away, untouched;
 	bool unmounted; /* what the host has there is not what it is a layer of */

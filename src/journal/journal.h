@@ -61,6 +61,7 @@ struct layer_record {
 	char *host; /* absolute path it is seen at */
 	char *dir;  /* absolute path of its directory in a store: up/, wk/ */
 	bool lax_owner;
+	bool idle; /* not recorded: it held nothing when a command of ours had ended */
 };
 
 /* A path or effect outside the transaction: what cannot be undone. */

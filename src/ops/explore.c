@@ -52,7 +52,7 @@ static int make_view(struct op_ctx *ctx, const struct home *h,
 	return r;
 }
 
-static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v,
+static int execute(struct op_ctx *ctx, struct txn *t, const struct view *v,
 		   const struct explore_req *rq, struct run_result *run, struct err *e)
 {
 	const char *shell = op_ctx_env(ctx, "SHELL");
@@ -83,6 +83,8 @@ static int execute(struct op_ctx *ctx, const struct txn *t, const struct view *v
 	judge_open(&j, ctx, policy.p, &t->rec);
 	judge_attach(&j, &spec);
 	r = runner_run(&spec, run, e);
+	if (r == 0)
+		txn_note_idle(&t->rec, run->untouched);
 	judge_close(&j);
 	op_policy_free(&policy);
 	strv_free(env);

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "ops/json.h"
 #include "runner/detach.h"
 #include "sys/mountinfo.h"
@@ -389,33 +390,25 @@ static int plan(void *arg, struct run_spec *spec, struct err *e)
 	return 0;
 }
 
-int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
-		struct err *e)
+/* What was on a filesystem that has been unmounted meanwhile is missed only if it was used. */
+static int run_in(struct sandbox *s, struct run_spec *spec, struct run_result *res,
+		  struct err *e)
+{
+	int r = runner_run(spec, res, e);
+
+	if (r == 0)
+		txn_note_idle(&s->t.rec, res->untouched);
+	return r;
+}
+
+static int first_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
+		     struct err *e)
 {
 	struct err ignored;
 	int r;
 
-	s->door.visit = visit;
-	s->door.arg = s;
-	spec->door = &s->door;
-	spec->side = &s->witness.side;
-	spec->offline = s->wish.offline;
-	judge_attach(&s->judge, spec);
-	if (s->used) {
-		locate(s, spec);
-		return txn_again(&s->v, e) < 0 ? -1 : runner_run(spec, res, e);
-	}
-	s->used = true;
-	if (s->ask) {
-		spec->plan = plan;
-		spec->plan_arg = s;
-	} else {
-		locate(s, spec);
-	}
-	spec->ready = record;
-	spec->ready_arg = s;
 	s->witness.side.fd = -1;
-	r = runner_run(spec, res, e);
+	r = run_in(s, spec, res, e);
 	if (r < 0)
 		witness_end(&s->witness);
 	/* If nothing was executed, nothing is to be kept. */
@@ -424,6 +417,54 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	else if (r < 0 && !s->ask)
 		txn_abandon(&s->t);
 	return r;
+}
+
+/* How often mounts may come and go while a sandbox is being built from what the table said. */
+enum { TRIES = 8 };
+
+/* Nothing was executed yet: it can be planned anew. */
+static int plan_and_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
+			struct err *e)
+{
+	const struct sandbox_ask *ask = s->ask;
+
+	spec->plan = plan;
+	spec->plan_arg = s;
+	for (int left = TRIES;; left--) {
+		AUTO_CLOSE int watch = mountinfo_watch();
+		int r = first_run(s, spec, res, e);
+
+		if (r == 0 || left == 1 || !mountinfo_changed(watch))
+			return r;
+		log_debug("%s; but a mount has come or gone: once more", e->msg);
+		txn_close(&s->t);
+		view_free(&s->v);
+		s->t = (struct txn){ .lock = -1, .guard = -1 };
+		s->ask = ask;
+		*e = (struct err){ 0 };
+	}
+}
+
+int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
+		struct err *e)
+{
+	s->door.visit = visit;
+	s->door.arg = s;
+	spec->door = &s->door;
+	spec->side = &s->witness.side;
+	spec->offline = s->wish.offline;
+	judge_attach(&s->judge, spec);
+	if (s->used) {
+		locate(s, spec);
+		return txn_again(&s->v, e) < 0 ? -1 : run_in(s, spec, res, e);
+	}
+	s->used = true;
+	spec->ready = record;
+	spec->ready_arg = s;
+	if (s->ask)
+		return plan_and_run(s, spec, res, e);
+	locate(s, spec);
+	return first_run(s, spec, res, e);
 }
 
 void sandbox_close(struct sandbox *s)

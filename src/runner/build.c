@@ -212,6 +212,7 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 		cleanup_close(&o.lower[i]);
 	if (m < 0)
 		return overlay_failed(b, s, m, why, e);
+	far_add(b->far, b->v, s->layer);
 	if (attach(b, m, s, true, e) < 0)
 		return -1;
 	if (s == build_main(b->v))
@@ -289,9 +290,11 @@ static int open_stage(struct build *b, struct err *e)
 	return b->stage < 0 ? err_sys(e, errno, "cannot open %s", b->v->stage) : 0;
 }
 
-int build_view(const struct view *v, int *main, struct err *e)
+int build_view(const struct view *v, int *main, struct far *far, struct err *e)
 {
-	struct build b = { .v = v, .stage = -1, .root = -1, .base = -1, .main = -1 };
+	struct build b = {
+		.v = v, .stage = -1, .root = -1, .base = -1, .main = -1, .far = far
+	};
 	const struct step *first = &v->steps[0];
 
 	/* Cloned before anything is mounted: our own scaffolding must not be in it. */

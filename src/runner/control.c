@@ -179,6 +179,14 @@ static void do_settled(struct control *c, uint64_t state)
 	reply(c, NULL, -1);
 }
 
+static void do_untouched(struct control *c)
+{
+	struct ctl_msg m = { .type = CTL_DONE, .extra = far_untouched(c->far) };
+
+	if (ctl_send(c->client, &m, -1, MSG_DONTWAIT) < 0)
+		hang_up(c);
+}
+
 static void take_fd(struct control *c, const struct ctl_msg *m, int *fd)
 {
 	int *slot = m->value == LIVE_NAMES   ? &c->names
@@ -215,6 +223,12 @@ static bool read_names(int fd, struct buf *b)
 	return n == 0 && b->len && b->data[b->len - 1] == '\0';
 }
 
+/* One that came with the names; -1 if there was none to send: the layer is not on the host. */
+static int came(const struct control *c, size_t i)
+{
+	return i < c->nfds ? c->fds[i] : -1;
+}
+
 static int open_layers(const struct control *c, const struct buf *names,
 		       struct ck_layers *layers)
 {
@@ -222,7 +236,7 @@ static int open_layers(const struct control *c, const struct buf *names,
 	const char **hidden = xcalloc(names->len / 2 + 2, sizeof(*hidden));
 	size_t n = 0;
 
-	layers->v = xcalloc(c->nfds / 2 + 1, sizeof(*layers->v));
+	layers->v = xcalloc(FDS_MAX / 2, sizeof(*layers->v));
 	for (; p < end; p += strlen(p) + 1) {
 		struct ck_layer *l = &layers->v[layers->n];
 
@@ -230,7 +244,7 @@ static int open_layers(const struct control *c, const struct buf *names,
 			hidden[n++] = p + 1;
 			continue;
 		}
-		if ((*p != 'L' && *p != 'l') || layers->n >= c->nfds / 2)
+		if ((*p != 'L' && *p != 'l') || layers->n >= FDS_MAX / 2)
 			return -EPROTO;
 		*l = (struct ck_layer){ .path = p + 1,
 					.lax = *p == 'l',
@@ -238,8 +252,8 @@ static int open_layers(const struct control *c, const struct buf *names,
 					.hidden = hidden,
 					.live = -1,
 					.past = -1,
-					.host = c->fds[2 * layers->n],
-					.objects = c->fds[2 * layers->n + 1] };
+					.host = came(c, 2 * layers->n),
+					.objects = came(c, 2 * layers->n + 1) };
 		l->up = open(l->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (l->up < 0)
 			return -errno;
@@ -349,6 +363,9 @@ static void hear(struct control *c)
 		break;
 	case CTL_SETTLED:
 		do_settled(c, m.extra);
+		break;
+	case CTL_UNTOUCHED:
+		do_untouched(c);
 		break;
 	case CTL_FD:
 		take_fd(c, &m, &fd);

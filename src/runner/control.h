@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "runner/far.h"
 #include "runner/freeze.h"
 
 /*
@@ -19,6 +20,7 @@ struct control {
 	int listen, client;	       /* -1: none */
 	pid_t child;		       /* the command */
 	const struct helpers *helpers; /* not to be stopped */
+	const struct far *far;
 	bool frozen;
 	struct freeze freeze;
 	int64_t thaw_at;    /* ms, monotonic; 0: not due */

@@ -33,6 +33,7 @@ enum ctl_type {
 	CTL_APPLY, /* carry out steps */
 	/* Has nobody run since CTL_SETTLED of the state in extra? CTL_DONE, value 1: yes. */
 	CTL_STILL,
+	CTL_UNTOUCHED, /* CTL_DONE with far_untouched() in extra */
 	CTL_SETTLED, /* at the last CTL_STILL, or later, all was as the state in extra */
 	CTL_DONE,    /* up; or CTL_ERROR */
 	CTL_LAST = CTL_DONE,

@@ -54,6 +54,7 @@ struct init {
 	int64_t go_ns; /* when it was let go */
 	struct notify notify;
 	struct control control;
+	struct far far;
 };
 
 _Noreturn static void fail_to(int ctl, const struct err *e)
@@ -436,7 +437,7 @@ static int furnish(struct init *in, struct err *e)
 		r = control_open(&in->control, site->control);
 	if (r < 0)
 		return err_sys(e, r, "cannot make the control socket");
-	root = build_view(site->view, &in->main, e);
+	root = build_view(site->view, &in->main, &in->far, e);
 	if (root < 0 || (early && shake_hands(in, in->hand, e) < 0) ||
 	    build_enter(root, e) < 0)
 		return -1;
@@ -500,6 +501,16 @@ _Noreturn static void end_with_all(int status)
 	_exit(status);
 }
 
+/* The same, and what our caller cannot see by himself once we are gone. */
+_Noreturn static void end_with_a_look(struct init *in, int status)
+{
+	kill(-1, SIGKILL);
+	while (in->far.n && (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR))
+		;
+	in->a->site->untouched = far_untouched(&in->far);
+	_exit(status);
+}
+
 static void command_from_above(struct init *in)
 {
 	struct ctl_msg m;
@@ -546,7 +557,7 @@ _Noreturn static void end_with_command(struct init *in, int status)
 	}
 	/* Who took less has not looked at so much that forgetting it takes long. */
 	ctl_send(FD_CTL, &m, elapsed_us(in->go_ns) > LONG_MS * 1000 ? in->main : -1, 0);
-	end_with_all(0);
+	end_with_a_look(in, 0);
 }
 
 /* Takes note of one process that has died or stopped; false if there is none. */
@@ -588,10 +599,10 @@ static void on_signal(struct init *in, int sigfd)
 }
 
 /* A verdict ends it all, as soon as it is known outside. */
-_Noreturn static void end_all(struct gate *g)
+_Noreturn static void end_all(struct init *in)
 {
-	send_rest(g);
-	end_with_all(1);
+	send_rest(in->notify.gate);
+	end_with_a_look(in, 1);
 }
 
 static void on_gate(struct gate *g, short revents)
@@ -634,6 +645,7 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 
 	in->control.child = in->child;
 	in->control.helpers = &in->notify.helpers;
+	in->control.far = &in->far;
 	reap(in);
 	for (;;) {
 		ready = !g || gate_ready(g);
@@ -669,7 +681,7 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 		if (p[POLL_EXITS].revents)
 			gate_exits(g);
 		if (g && gate_killed(g))
-			end_all(g);
+			end_all(in);
 		if (g)
 			gate_tick(g);
 		control_serve(&in->control, p + POLL_CONTROL);

@@ -25,11 +25,13 @@ struct site {
 	char cwd[PATH_MAX], control[PATH_MAX]; /* control: may be empty */
 	struct timespec since;	/* what is changed after it is the transaction's */
 	struct cpu_apart apart; /* PID 1 from our caller; from CTL_BEGIN on */
+	uint64_t
+		untouched; /* far_untouched() of PID 1, when nothing but itself was left */
 };
 
 struct init_args {
 	const struct run_spec *spec;
-	const struct site *site;
+	struct site *site;
 	bool wait; /* for CTL_BEGIN, and for CTL_PLAN, with which the site is complete */
 	bool root; /* as in struct view */
 	int ctl;   /* control socket, inner end */

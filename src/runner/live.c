@@ -121,16 +121,38 @@ int live_thaw(struct live *l, struct err *e)
 	return r;
 }
 
+/* Sends *m, and gets the answer in its place. */
+static bool exchange(const struct live *l, struct ctl_msg *m)
+{
+	int fd = -1, r;
+
+	if (ctl_send(l->sock, m, -1, 0) < 0)
+		return false;
+	r = ctl_recv(l->sock, m, &fd, 0);
+	cleanup_close(&fd);
+	return r == 1 && m->type == CTL_DONE;
+}
+
 bool live_still(struct live *l, uint64_t state)
 {
 	struct ctl_msg m = { .type = CTL_STILL, .extra = state };
-	int fd = -1, r;
 
-	if (ctl_send(l->sock, &m, -1, 0) < 0)
-		return false;
-	r = ctl_recv(l->sock, &m, &fd, 0);
-	cleanup_close(&fd);
-	return r == 1 && m.type == CTL_DONE && m.value == 1;
+	return exchange(l, &m) && m.value == 1;
+}
+
+uint64_t live_untouched(const char *dir)
+{
+	const struct timeval patience = { .tv_sec = 5 };
+	struct ctl_msg m = { .type = CTL_UNTOUCHED };
+	struct live *l = NULL;
+	struct err ignored;
+	bool answered = live_open(dir, &l, &ignored) == 0 &&
+			setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &patience,
+				   sizeof(patience)) == 0 &&
+			exchange(l, &m);
+
+	live_close(l);
+	return answered ? m.extra : 0;
 }
 
 void live_settled(struct live *l, uint64_t state)

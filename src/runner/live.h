@@ -55,6 +55,10 @@ void live_await_end(const char *dir);
 bool live_still(struct live *l, uint64_t state);
 void live_settled(struct live *l, uint64_t state);
 
+/* Which layers of the sandbox of @dir hold nothing, as far_untouched(); none if nobody is there, or
+ * answers: one client is served at a time, and for who holds a connection there is no other. */
+uint64_t live_untouched(const char *dir);
+
 /* How long the processes were stopped, in all, in microseconds. */
 int64_t live_paused_us(const struct live *l);
 

@@ -400,6 +400,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		res->exec_errno = end.exec_errno;
 		res->no_cwd = end.no_cwd;
 		res->lost_errno = end.lost_errno;
+		res->untouched = run.site->untouched;
 		last_look(&run, &end, res);
 		judge(&end, res);
 	}

@@ -81,7 +81,8 @@ struct run_result {
 	int exec_errno;		  /* why the command could not be executed; 0: it was */
 	bool no_cwd;		  /* exec_errno is about its working directory */
 	struct desk_end gate;	  /* RUN_POLICY */
-	int lost_errno; /* output that could not be written to our stdout or stderr */
+	uint64_t untouched; /* far_untouched() at the end; 0 if PID 1 could not tell */
+	int lost_errno;	    /* output that could not be written to our stdout or stderr */
 	struct err
 		trouble; /* RUN_ERROR: why the sandbox ended, and the command with it */
 };

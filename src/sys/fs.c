@@ -179,6 +179,28 @@ int fs_names_read(int dirfd, struct fs_names *out)
 	return 0;
 }
 
+int fs_count_few(int dirfd, size_t *n)
+{
+	_Alignas(struct dirent64) char block[1024];
+	ssize_t len;
+
+	if (lseek(dirfd, 0, SEEK_SET) < 0)
+		return -errno;
+	for (*n = 0; *n < FS_FEW;) {
+		len = getdents64(dirfd, block, sizeof(block));
+		if (len <= 0)
+			return len < 0 ? -errno : 0;
+		for (ssize_t at = 0; at < len;) {
+			const struct dirent64 *de = (const void *)(block + at);
+
+			*n += strcmp(de->d_name, ".") != 0 &&
+			      strcmp(de->d_name, "..") != 0;
+			at += de->d_reclen;
+		}
+	}
+	return 0;
+}
+
 void fs_names_free(struct fs_names *names)
 {
 	free(names->data);

@@ -47,6 +47,11 @@ struct fs_names {
 int fs_names_read(int dirfd, struct fs_names *out);
 void fs_names_free(struct fs_names *names);
 
+/* How many names there are in the directory @dirfd, which is read from its beginning; no more than
+ * a few are counted. Cheaper than to read them. */
+enum { FS_FEW = 16 };
+int fs_count_few(int dirfd, size_t *n);
+
 /*
  * Names of the extended attributes of @name (NUL after each) and the value of one. What
  * @out held is replaced. A filesystem without attributes has an empty list. fs_xattr_get()

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +156,20 @@ int mountinfo_read(struct mountinfo *mi)
 	for (size_t i = 0; i < mi->n; i++)
 		mi->v[i].visible = on_top(&mi->v[i]);
 	return 0;
+}
+
+int mountinfo_watch(void)
+{
+	int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool mountinfo_changed(int watch)
+{
+	struct pollfd p = { .fd = watch };
+
+	return watch >= 0 && poll(&p, 1, 0) == 1 && p.revents & POLLERR;
 }
 
 void mountinfo_free(struct mountinfo *mi)

@@ -31,6 +31,11 @@ int mountinfo_read(struct mountinfo *mi);
 int mountinfo_parse(char *text, struct mountinfo *mi);
 void mountinfo_free(struct mountinfo *mi);
 
+/* A descriptor by which mountinfo_changed() can tell whether the table has changed since; or
+ * -errno, which says that it has not. */
+int mountinfo_watch(void);
+bool mountinfo_changed(int watch);
+
 /* The visible mount that holds absolute path @path (by name), or NULL. */
 const struct mountpoint *mountinfo_of(const struct mountinfo *mi, const char *path);
 

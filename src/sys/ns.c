@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -212,6 +213,21 @@ int ns_loopback_up(void)
 		return -errno;
 	lo.ifr_flags |= IFF_UP | IFF_RUNNING;
 	return ioctl(fd, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+}
+
+int ns_own_mounts(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+	int r = 0;
+
+	if (unshare(CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0)) < 0)
+		return -errno;
+	if (uid)
+		r = ns_map_self(uid, gid);
+	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		r = -errno;
+	return r;
 }
 
 int ns_new_keyring(void)

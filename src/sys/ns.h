@@ -62,6 +62,13 @@ int ns_limit_pids(uint64_t n);
 /* In a new network namespace: its loopback is up, which it is not by itself. */
 int ns_loopback_up(void);
 
+/*
+ * A table of mounts of our own, with what the caller's has now: what is opened from here on keeps
+ * nothing of his busy, and what is mounted nobody else sees. Ordinary users get there by way of a
+ * user namespace, in which they are themselves.
+ */
+int ns_own_mounts(void);
+
 /* A session keyring of our own: the host's keys are not possessed any more. */
 int ns_new_keyring(void);
 

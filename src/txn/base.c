@@ -14,6 +14,7 @@
 #include "change/apply.h"
 #include "change/meta.h"
 #include "change/own.h"
+#include "runner/far.h"
 #include "sys/rmtree.h"
 #include "txn/commit.h"
 #include "txn/known.h"
@@ -192,6 +193,30 @@ void untouched_keep(const struct txn_record *r, const bool *touched, size_t n)
 	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0 && (write(fd, text, n) != (ssize_t)n || rename(fresh, name) < 0))
 		unlink(fresh);
+}
+
+void txn_note_idle(struct txn_record *r, uint64_t untouched)
+{
+	AUTO_FREE bool *touched = xcalloc(r->nlayers + 1, sizeof(*touched));
+	bool any = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->nlayers; i++) {
+		struct layer_record *l = &r->layers[i];
+		AUTO_FREE char *up = xasprintf("%s/up", l->dir);
+		bool away = layer_away(up);
+
+		if (l->kind != LAYER_OVERLAY)
+			continue;
+		/* What was away before is not part of a later visit. */
+		l->idle = (i < FAR_MAX && untouched >> i & 1) ||
+			  (away && untouched_was(r, n));
+		touched[n] = !l->idle || !away;
+		any |= !touched[n++];
+	}
+	/* Without it others would miss the layer; while all are there it is not worth a file. */
+	if (any)
+		untouched_keep(r, touched, n);
 }
 
 /* What is not there cannot be touched either: it stays what it was. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -18,6 +17,7 @@
 #include "base/log.h"
 #include "snap/store.h"
 #include "sys/ext4.h"
+#include "sys/fs.h"
 #include "sys/mountinfo.h"
 #include "txn/checkpoint.h"
 #include "txn/inplace.h"
@@ -284,13 +284,10 @@ int txn_prepare(struct home *h, struct view *v, const char *name, char *const ar
 
 bool layer_holds_nothing(const char *dir)
 {
-	AUTO_CLOSEDIR DIR *d = opendir(dir);
-	struct dirent *de;
+	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	size_t n;
 
-	while (d && (de = readdir(d)))
-		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
-			return false;
-	return d != NULL;
+	return fd >= 0 && fs_count_few(fd, &n) == 0 && n == 0;
 }
 
 /* Was nothing copied ahead, so that nothing of the host has been seen yet? */

@@ -82,7 +82,8 @@ static int open_layers(struct checks *c, bool change, struct err *e)
 	const struct txn_record *r = &c->t->rec;
 	size_t k = 0;
 
-	c->changes = txn_layers(r, &c->layers.n);
+	if (!c->changes)
+		c->changes = txn_layers(r, &c->layers.n);
 	c->layers.v = xcalloc(c->layers.n + 1, sizeof(*c->layers.v));
 	for (size_t i = 0; i < c->layers.n; i++)
 		c->layers.v[i] = (struct ck_layer){
@@ -131,6 +132,8 @@ static int lock_checks(struct checks *c, bool running, struct err *e)
 		if (errno != EINTR)
 			return err_sys(e, errno, "cannot lock the checkpoints of t%lld",
 				       (long long)r->id);
+	/* It may have to be asked what is in them: by another connection, and so before ours. */
+	c->changes = txn_layers(r, &c->layers.n);
 	return running ? live_open(r->dir, &c->live, e) : 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,28 +58,11 @@ static int mount_layer(const struct change_layer *cl, const char *work, int *fd)
 	return *fd < 0 ? -errno : 0;
 }
 
-static int enter(void)
-{
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
-	int flags = CLONE_NEWNS | (uid == 0 ? 0 : CLONE_NEWUSER);
-
-	if (unshare(flags) < 0)
-		return -errno;
-	if (uid != 0) {
-		int r = ns_map_self(uid, gid);
-
-		if (r < 0)
-			return r;
-	}
-	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? -errno : 0;
-}
-
 /* In a child of its own: what is mounted goes with it. */
 static int child(struct checks *c, const char *const *paths, char *const *work, int steps,
 		 struct err *e)
 {
-	int r = enter();
+	int r = ns_own_mounts();
 
 	if (r < 0)
 		return err_sys(e, r, "cannot mount the layers");

@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "runner/far.h"
+#include "runner/live.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
 #include "txn/parts.h"
@@ -147,11 +149,30 @@ int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
 	return journal_txn_by_name(h->journal, ref, &t->rec, e);
 }
 
+/* What was asked of a sandbox that runs: once. */
+struct live_look {
+	bool asked;
+	uint64_t untouched;
+};
+
 bool layer_away(const char *upper)
 {
 	struct stat st;
 
 	return lstat(upper, &st) < 0 && errno == ENOENT;
+}
+
+/* Unmounted in the middle of a run; the sandbox, which has it still, can tell what is in it. */
+static bool is_unused_yet(const struct txn_record *r, size_t layer,
+			  struct live_look *look)
+{
+	/* Before it has a number, it waits for us: nothing has run in it. */
+	if (r->state != TXN_ACTIVE || !r->id || layer >= FAR_MAX)
+		return false;
+	if (!look->asked)
+		look->untouched = live_untouched(r->dir);
+	look->asked = true;
+	return look->untouched >> layer & 1;
 }
 
 /*
@@ -161,6 +182,7 @@ bool layer_away(const char *upper)
 struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 {
 	size_t bytes = 0, nhidden = 0, k = 0, own = 0, other;
+	struct live_look live = { 0 };
 	struct change_layer *v;
 	const char **hidden;
 	char *names;
@@ -195,19 +217,21 @@ struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 						.hidden = hidden + own + 1 };
 		names = stpcpy(stpcpy(names, l->dir), "/up") + 1;
 		v[k - 1].copied_ns = l->lax_owner ? layer_adopted_ns(l->dir) : 0;
-		v[k - 1].away = layer_away(v[k - 1].upper);
-		v[k - 1].untouched = v[k - 1].away && untouched_was(r, k - 1);
+		v[k - 1].away = l->idle || layer_away(v[k - 1].upper);
+		v[k - 1].untouched = l->idle ||
+				     (v[k - 1].away && (untouched_was(r, k - 1) ||
+							is_unused_yet(r, i, &live)));
 	}
 	*n = k;
 	return v;
 }
 
-static int lost_layer(const struct txn_record *r, const struct layer_record *l,
-		      const char *up, struct err *e)
+int layer_lost(const struct txn_record *r, const char *host, const char *up,
+	       struct err *e)
 {
 	err_set(e, ERR_CORRUPT, "t%lld has lost its layer %s", (long long)r->id, up);
-	if (l->host && !path_within(l->dir, r->dir))
-		err_hint(e, "it was on the filesystem of %s: mount that again", l->host);
+	if (host && !path_within(up, r->dir))
+		err_hint(e, "it was on the filesystem of %s: mount that again", host);
 	return -1;
 }
 
@@ -229,8 +253,8 @@ int txn_check(const struct txn_record *r, struct err *e)
 		if (lstat(up, &st) == 0 && S_ISDIR(st.st_mode))
 			continue;
 		if (l->kind != LAYER_OVERLAY || !layer_away(up) ||
-		    !untouched_was(r, k - 1))
-			return lost_layer(r, l, up, e);
+		    (!l->idle && !untouched_was(r, k - 1)))
+			return layer_lost(r, l->host, up, e);
 	}
 	return 0;
 }

@@ -255,10 +255,18 @@ static int make_pair(const struct txn_record *r, struct txn_sides *s, struct err
 	return x;
 }
 
+static bool is_open(const struct txn_record *r)
+{
+	return r->state == TXN_ACTIVE || r->state == TXN_FROZEN;
+}
+
 int txn_sides_open(const struct txn_record *r, struct txn_sides *s, struct err *e)
 {
 	*s = (struct txn_sides){ 0 };
 	s->overlays = s->v = txn_layers(r, &s->n);
+	for (size_t i = 0; i < s->n && is_open(r); i++)
+		if (s->v[i].away && !s->v[i].untouched)
+			return layer_lost(r, s->v[i].host, s->v[i].upper, e);
 	if (!txn_in_place(r) || r->state == TXN_PRUNED || r->state == TXN_COMMITTED)
 		return 0;
 	if (make_pair(r, s, e) < 0)

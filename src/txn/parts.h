@@ -82,6 +82,9 @@ bool untouched_was(const struct txn_record *r, size_t layer);
 
 /* Is it not there, because what it was on is not mounted? */
 bool layer_away(const char *upper);
+/* Says so; @host: what it is a layer of. */
+int layer_lost(const struct txn_record *r, const char *host, const char *upper,
+	       struct err *e);
 /* Is there nothing in it? */
 bool layer_holds_nothing(const char *upper);
 

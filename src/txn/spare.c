@@ -4,7 +4,6 @@
  * of the same shape takes them over: making and deleting a dozen of them each time costs more
  * than all else of a start, and the more so the more were deleted lately.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "sys/fs.h"
 #include "txn/parts.h"
 
 void spare_shape(struct buf *shape, enum layer_kind kind, bool here)
@@ -49,30 +49,6 @@ static bool has_attrs(int fd)
 		strcmp(names, "trusted.overlay.uuid") != 0);
 }
 
-/* Counts the names in @fd, "." and ".." apart, up to a few. By hand: each run goes this way. */
-static int count_names(int fd, size_t *n)
-{
-	union {
-		struct dirent64 de;
-		char space[1024];
-	} u;
-	long len;
-
-	for (*n = 0; *n < 16;) {
-		len = syscall(SYS_getdents64, fd, &u, sizeof(u));
-		if (len <= 0)
-			return len < 0 ? -errno : 0;
-		for (long at = 0; at < len;) {
-			const struct dirent64 *de = (const void *)(u.space + at);
-
-			*n += strcmp(de->d_name, ".") != 0 &&
-			      strcmp(de->d_name, "..") != 0;
-			at += de->d_reclen;
-		}
-	}
-	return 0;
-}
-
 /* Does @fd hold just @want names, and are its owner and its attributes still ours alone? */
 static bool holds(int fd, size_t want)
 {
@@ -80,7 +56,7 @@ static bool holds(int fd, size_t want)
 	size_t n;
 
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && st.st_gid == getegid() &&
-	       !has_attrs(fd) && count_names(fd, &n) == 0 && n == want;
+	       !has_attrs(fd) && fs_count_few(fd, &n) == 0 && n == want;
 }
 
 static int open_in(int dirfd, const char *name)

@@ -102,6 +102,12 @@ int txn_end(struct home *h, struct txn *t, int exit_status, const char *reason,
 bool txn_has_taken(const struct txn_record *r, const char *cwd);
 
 /*
+ * A command has ended, and nothing uses the layers any more. @untouched: a bit for each that holds
+ * nothing, so that it may go away, or has gone already, with what it was on.
+ */
+void txn_note_idle(struct txn_record *r, uint64_t untouched);
+
+/*
  * Finds a transaction: @ref is its number ("3", "t3"), its name, or NULL: then the newest
  * unpruned one whose workspace holds @cwd, pending and running ones first.
  * ERR_USAGE if there is none. Takes no lock.
