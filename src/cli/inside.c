@@ -14,6 +14,7 @@
 #include "cli/term.h"
 #include "ops/verbs.h"
 #include "runner/door.h"
+#include "sys/packet.h"
 
 /* A connection, or -errno. */
 static int knock(void)
@@ -112,11 +113,9 @@ static int listen_to(int sock, struct buf *b, struct err *e)
 	ssize_t n;
 
 	for (;;) {
-		n = recv(sock, m, INSIDE_MAX, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = packet_recv(sock, m, INSIDE_MAX, 0);
 		if (n < 0)
-			return err_sys(e, errno, "nobody answers outside");
+			return err_sys(e, (int)n, "nobody answers outside");
 		if (n == 0)
 			return err_set(e, ERR_SYSTEM, "there was no answer from outside");
 		if (*m == 'x' && n == 2)

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "gate/wire.h"
+#include "sys/packet.h"
 
 const char *exec_outcome_name(enum exec_outcome o)
 {
@@ -115,11 +116,9 @@ static int serve_all(struct desk *d)
 	int r = 0;
 
 	while (r == 0) {
-		n = recv(d->sock, d->data, WIRE_MAX, MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = packet_recv(d->sock, d->data, WIRE_MAX, MSG_DONTWAIT);
 		if (n <= 0)
-			return n == 0 ? -ECONNRESET : errno == EAGAIN ? 0 : -errno;
+			return n == 0 ? -ECONNRESET : n == -EAGAIN ? 0 : (int)n;
 		r = serve_packet(d, (size_t)n);
 	}
 	return r;

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "sys/packet.h"
 
 /* Callers at one time; the step in which we look whether we are to end. */
 enum {
@@ -132,7 +133,7 @@ static void welcome(struct callers *c, const char *text)
 static int hear(struct callers *c, nfds_t i)
 {
 	char said[16] = "";
-	ssize_t n = recv(c->p[i].fd, said, sizeof(said) - 1, 0);
+	ssize_t n = packet_recv(c->p[i].fd, said, sizeof(said) - 1, 0);
 
 	for (int k = 0; n > 0 && k < (int)ARRAY_SIZE(names); k++)
 		if (strcmp(said, names[k]) == 0) {
@@ -185,12 +186,10 @@ enum consent asking_wait(const char *dir, const struct consent_question *q)
 static ssize_t receive(int sock, char *to, size_t len)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
-	ssize_t n;
 
 	if (poll(&p, 1, 5000) <= 0)
 		return -ETIMEDOUT;
-	n = recv(sock, to, len, 0);
-	return n < 0 ? -errno : n;
+	return packet_recv(sock, to, len, 0);
 }
 
 int asking_look(const char *dir, int *sock, char **question_out)
@@ -208,7 +207,7 @@ int asking_look(const char *dir, int *sock, char **question_out)
 	text = xmalloc(TEXT_MAX);
 	n = receive(fd, text, TEXT_MAX - 1);
 	if (n <= 0)
-		return n == 0 || n == -ECONNRESET ? 1 : (int)n;
+		return n == 0 ? 1 : (int)n;
 	text[n] = '\0';
 	*question_out = TAKE_PTR(text);
 	*sock = TAKE_FD(fd);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sys/packet.h"
 
 /* Room for two, so that a second descriptor is seen (and closed) instead of cut off. */
 union ctl_control {
@@ -94,11 +95,9 @@ int ctl_recv(int sock, struct ctl_msg *m, int *fd, int flags)
 	ssize_t n;
 
 	*fd = -1;
-	do
-		n = recvmsg(sock, &h, flags | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = packet_recvmsg(sock, &h, flags | MSG_CMSG_CLOEXEC);
 	if (n < 0)
-		return errno == ECONNRESET ? 0 : -errno;
+		return (int)n;
 	fds = take_fds(&h, &got);
 	if (n == 0 && fds == 0)
 		return 0;

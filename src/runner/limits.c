@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "sys/ns.h"
+#include "sys/packet.h"
 
 /*
  * How often it looks: this often, but a look may cost only a small part of the time between
@@ -288,7 +289,7 @@ static void wait_for_time(struct looker *k)
 		left = 0;
 	if (poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left) <= 0)
 		return;
-	if (recv(k->sock, &c, 1, 0) == 1)
+	if (packet_recv(k->sock, &c, 1, 0) == 1)
 		answer_last(k);
 	_exit(0); /* nobody is there any more */
 }
@@ -409,14 +410,14 @@ static void gone(struct watch *w)
 
 bool watch_read(struct watch *w, struct limit_hit *hit, int *error)
 {
-	ssize_t n = recv(w->sock, hit, sizeof(*hit), MSG_DONTWAIT);
+	ssize_t n = packet_recv(w->sock, hit, sizeof(*hit), MSG_DONTWAIT);
 
 	*error = 0;
 	if (n == sizeof(*hit))
 		return true;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN)
 		return false;
-	*error = n < 0 ? -errno : -ECHILD;
+	*error = n < 0 ? (int)n : -ECHILD;
 	gone(w);
 	return false;
 }
@@ -435,7 +436,7 @@ static bool ask_last(struct watch *w, struct limit_hit *hit)
 	p = (struct pollfd){ .fd = w->sock, .events = POLLIN };
 	while (poll(&p, 1, LAST_LOOK_MS) < 0 && errno == EINTR)
 		;
-	n = recv(w->sock, hit, sizeof(*hit), MSG_DONTWAIT);
+	n = packet_recv(w->sock, hit, sizeof(*hit), MSG_DONTWAIT);
 	gone(w);
 	return n == sizeof(*hit);
 }

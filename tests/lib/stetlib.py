@@ -345,14 +345,16 @@ def wait_until(what, seconds=20, message="waited in vain"):
         time.sleep(min(max(0.01, 3 * (now - began)), 0.2))
 
 
-def processes_with(text):
-    """Ids of processes whose command line holds a text."""
+def processes_with(text, begin=""):
+    """Ids of processes whose command line holds a text, and has that beginning."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if text.encode() in f.read() and int(pid) != os.getpid():
-                    found.append(int(pid))
+                line = f.read()
+            if text.encode() in line and line.startswith(begin.encode()) \
+                    and int(pid) != os.getpid():
+                found.append(int(pid))
         except OSError:
             pass
     return found

@@ -394,8 +394,7 @@ def test_killed_half_way(stet, work, victim):
         stet("rollback", "--to", "2", cwd=work).ok()
     assert p.poll() is None, "it was never seen half way"
     if victim == "command":
-        (pid,) = [x for x in processes_with(f"# {work}")
-                  if open(f"/proc/{x}/cmdline", encoding="ascii").read().startswith(PYTHON)]
+        (pid,) = processes_with(f"# {work}", PYTHON)
         os.kill(pid, signal.SIGKILL)
     else:
         (agent.p if victim == "caller" else p).kill()

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -442,6 +443,36 @@ static void long_packets(void **state)
 	free(args);
 }
 
+static void note_end(void *ctx, pid_t pid, int status)
+{
+	(void)status;
+	*(pid_t *)ctx = pid;
+}
+
+/* PID 1 may end before it has read an answer: what it has told by then counts. */
+static void last_words(void **state)
+{
+	const struct wire_head h = { .kind = WIRE_EXIT, .pid = 42 };
+	const struct wire_answer unread = { .yes = 1 };
+	AUTO_BUF struct buf b = BUF_INIT;
+	pid_t ended = 0;
+	const struct gate_calls calls = { .ctx = &ended, .ended = note_end };
+	struct desk d = { .calls = &calls };
+	int s[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s), 0);
+	d.sock = s[0];
+	wire_add(&b, &h, sizeof(h));
+	assert_int_equal(send(s[1], b.data, b.len, 0), b.len);
+	assert_int_equal(send(s[0], &unread, sizeof(unread), 0), sizeof(unread));
+	close(s[1]);
+	assert_int_equal(desk_serve(&d), -ECONNRESET);
+	assert_int_equal(ended, 42);
+	desk_free(&d);
+	close(s[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -455,6 +486,7 @@ int main(void)
 		cmocka_unit_test(packets),
 		cmocka_unit_test(bundles),
 		cmocka_unit_test(long_packets),
+		cmocka_unit_test(last_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

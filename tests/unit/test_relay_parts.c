@@ -46,6 +46,24 @@ static void test_ctl_round_trip(void **state)
 	close(p[1]);
 }
 
+/* PID 1 may end before it has read our last word: what it has said by then counts. */
+static void test_ctl_last_words(void **state)
+{
+	struct ctl_msg m = { .type = CTL_ERROR }, got;
+	int s[2], fd;
+
+	(void)state;
+	assert_int_equal(ctl_pair(s), 0);
+	err_set(&m.err, ERR_SYSTEM, "the disk is full");
+	assert_int_equal(ctl_send(s[0], &m, -1, 0), 0);
+	assert_int_equal(ctl_send_value(s[1], CTL_GO, 0, 0), 0);
+	close(s[0]);
+	assert_int_equal(ctl_recv(s[1], &got, &fd, MSG_DONTWAIT), 1);
+	assert_string_equal(got.err.msg, "the disk is full");
+	assert_int_equal(ctl_recv(s[1], &got, &fd, 0), 0);
+	close(s[1]);
+}
+
 static int lowest_free(void)
 {
 	int fd = dup(2);
@@ -159,6 +177,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ctl_round_trip),
+		cmocka_unit_test(test_ctl_last_words),
 		cmocka_unit_test(test_ctl_refuses),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_modes_all_fit),
