@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -11,6 +12,7 @@
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/paths.h"
+#include "sys/mountinfo.h"
 
 static bool number(const char *s, size_t len, int64_t *out)
 {
@@ -224,6 +226,43 @@ static const struct verb_arg restore_args[] = {
 	{ NULL },
 };
 
+/* Neither the host has it nor the layers: if nothing was to be restored there, nothing ever was. */
+static bool is_nowhere(const struct txn_record *r, const char *path)
+{
+	AUTO_FREE struct change_layer *v = NULL;
+	struct stat st;
+	size_t n;
+
+	if (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return false;
+	v = txn_layers(r, &n);
+	for (size_t i = 0; i < n; i++) {
+		AUTO_FREE char *up = NULL;
+
+		if (!path_within(path, v[i].host))
+			continue;
+		up = xasprintf("%s/%s", v[i].upper,
+			       path + (strcmp(v[i].host, "/") ? strlen(v[i].host) : 0));
+		if (lstat(up, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+			return false;
+	}
+	return true;
+}
+
+static int check_found(const struct restore_req *rq, const struct txn_record *r,
+		       char *const *paths, int64_t from, struct err *e)
+{
+	for (size_t i = 0; paths[i]; i++)
+		if (is_nowhere(r, paths[i])) {
+			err_set(e, ERR_USAGE,
+				"%s was not there at checkpoint %lld of t%lld, and is not now",
+				rq->paths[i], (long long)from, (long long)r->id);
+			return err_hint(e, "stet show %lld and stet status name paths",
+					(long long)from);
+		}
+	return 0;
+}
+
 int op_restore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct restore_req *rq = req;
@@ -252,6 +291,8 @@ int op_restore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		r = checks_open(h, &t, true, &c, e);
 	if (r == 0)
 		r = checks_go(c, res->from, (const char *const *)paths, &res->done, e);
+	if (r == 0 && !res->done.after)
+		r = check_found(rq, &t.rec, paths, res->from, e);
 	housekeep_again(h, &t);
 	if (r == 0) {
 		res->rec = t.rec;

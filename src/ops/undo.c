@@ -44,6 +44,8 @@ struct search {
 	bool commits; /* no rollbacks: it is about paths */
 	struct txn *t;
 	int64_t op; /* the operation that it is about; 0 until found */
+	int64_t done_ns;
+	enum op_kind kind;
 };
 
 /* Newest first: the first that can be taken back is meant; for redo, the first undo. */
@@ -68,11 +70,53 @@ static int consider(void *arg, struct op_record *r, struct err *e)
 	if (s->t->rec.state != TXN_PRUNED && (path_within(s->cwd, s->t->rec.workspace) ||
 					      txn_has_taken(&s->t->rec, s->cwd))) {
 		s->op = r->id;
+		s->done_ns = r->done_ns;
+		s->kind = r->kind;
 		return 1;
 	}
 	txn_record_free(&s->t->rec);
 	memset(&s->t->rec, 0, sizeof(s->t->rec));
 	return 0;
+}
+
+/*
+ * The newest transaction here was taken to a checkpoint, or paths of it were, after what is found:
+ * whoever says undo means that, and it has a command of its own.
+ */
+static int check_points(struct op_ctx *ctx, struct search *s, struct err *e)
+{
+	struct ckpt_records all = { 0 };
+	struct txn t = { .lock = -1 };
+	const struct ckpt_record *last;
+	struct err none;
+	long long id, before;
+	int r = 0;
+
+	if (op_ctx_txn(ctx, NULL, &t, &none) < 0)
+		return 0;
+	id = t.rec.id;
+	if (journal_ckpt_all(s->j, t.rec.id, &all, &none) < 0 || !all.n)
+		goto out;
+	last = &all.v[all.n - 1];
+	if (last->target < 0 || last->time_ns < s->done_ns ||
+	    (t.rec.state != TXN_FROZEN && t.rec.state != TXN_ACTIVE))
+		goto out;
+	before = all.n > 1 ? all.v[all.n - 2].seq : 0;
+	r = err_set(e, ERR_STATE,
+		    "what was done last in %s is the %s of t%lld %s checkpoint %lld",
+		    s->cwd, last->cause, id,
+		    strcmp(last->cause, "rollback") == 0 ? "to" : "from",
+		    (long long)last->target);
+	err_hint(e, "take that back: stet rollback t%lld --to %lld", id, before);
+	if (s->op)
+		err_hint(e,
+			 "take that back: stet rollback t%lld --to %lld; or undo the %s "
+			 "before it: stet undo t%lld",
+			 id, before, op_kind_name(s->kind), (long long)s->t->rec.id);
+out:
+	ckpt_records_free(&all);
+	txn_close(&t);
+	return r;
 }
 
 static int find_here(struct op_ctx *ctx, struct home *h, bool redo, bool commits,
@@ -85,6 +129,8 @@ static int find_here(struct op_ctx *ctx, struct home *h, bool redo, bool commits
 	    journal_op_each(h->journal, 0, consider, &s, e) < 0)
 		return -1;
 	*op = s.op;
+	if (!redo && !commits && check_points(ctx, &s, e) < 0)
+		return -1;
 	if (s.op)
 		return 0;
 	err_set(e, ERR_STATE, "nothing to %s in %s", redo ? "redo" : "undo", s.cwd);
@@ -265,8 +311,10 @@ const struct verb verb_undo = {
 		"stays.\n"
 		"\n"
 		"TX is the number or name of a transaction; without it, the newest operation on "
-		"any transaction of the current directory is meant. A first operand that names "
-		"no transaction is taken for a path.\n"
+		"any transaction of the current directory is meant. If its newest transaction was "
+		"taken to a checkpoint since, or paths were restored, nothing is done, and what "
+		"takes that back is said. A first operand that names no transaction is taken for a "
+		"path.\n"
 		"\n"
 		"What changed on the host after the commit is never overwritten unasked: such "
 		"paths are listed, nothing is done, and the exit status is 3. Decide with --ours "

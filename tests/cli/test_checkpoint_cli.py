@@ -167,6 +167,46 @@ def test_restore_below_a_directory_that_is_gone(stet, ended):
     assert inside(stet, ended) == ONE.replace("./g", "./d/e/f:f\n./g")
 
 
+@pytest.mark.parametrize("path, rc", [
+    ("nix", 1), ("d/nix", 1), ("a/nix", 1), ("../nix", 1), ("d/d", 0), ("a", 0), ("d/c", 0)])
+def test_restore_of_what_is_nowhere(stet, ended, path, rc):
+    """A slip of the pen is no success; what is as it was, there or deleted, is one."""
+    before = inside(stet, ended)
+    r = stet("restore", path, "--from", "2", cwd=ended).ok(rc)
+    said = f"{path} was not there at checkpoint 2 of t1, and is not now; stet show 2"
+    assert said in r.err if rc else "nothing differs there" in r.out
+    assert inside(stet, ended) == before
+
+
+def test_undo_after_the_way_to_a_checkpoint(stet, ended):
+    """It was done last: undo does not reach behind it for something else."""
+    for words, what in ((["rollback", "--to", "1"], "rollback of t1 to"),
+                        (["restore", "b", "--from", "0"], "restore of t1 from")):
+        before = stet(*words, "--json", cwd=ended).ok().json()["before"]
+        host = os.listdir(ended)
+        r = stet("undo", cwd=ended).ok(4)
+        assert f"is the {what} checkpoint {words[-1]}; take that back: " \
+               f"stet rollback t1 --to {before}\n" in r.err
+        assert os.listdir(ended) == host
+        stet("rollback", "--to", str(before), cwd=ended).ok()
+        assert inside(stet, ended) == TWO
+
+
+def test_undo_of_something_older_is_said_so(stet, work):
+    stet("exec", "--", "sh", "-c", "echo one > a", cwd=work).ok()
+    stet.sh("echo two > a; echo > b", cwd=work).ok()
+    stet("checkpoint", cwd=work).ok()
+    stet("rollback", "--to", "0", cwd=work).ok()
+    assert "or undo the commit before it: stet undo t1" in stet("undo", cwd=work).ok(4).err
+    assert (work / "a").read_text() == "one\n"
+    stet("undo", "t1", cwd=work).ok()
+    assert not (work / "a").exists()
+    # What comes after it is undone as ever.
+    stet("rollback", "t2", cwd=work).ok()
+    stet("undo", cwd=work).ok()
+    assert stet.transactions()[0]["state"] == "pending"
+
+
 def test_commit_at(stet, ended):
     stet("commit", "--at", "1", "--accept-risky", cwd=ended).ok()
     assert (ended / "a").read_text() == "one\n" and not (ended / "d").exists()
@@ -198,7 +238,7 @@ def test_fork_and_explore_at(stet, ended):
     (["diff", "1..9"], 1, "t1 has no checkpoint 9; see: stet log t1"),
     (["show", "x"], 1, "show: which checkpoint?"),
     (["restore", "a"], 1, "restore: --from N is missing; stet log lists the checkpoints"),
-    (["restore", "d/d/x", "--from", "1"], 0, ""),
+    (["restore", "d/d/x", "--from", "1"], 1, "d/d/x was not there at checkpoint 1 of t1"),
     (["commit", "--at", "9"], 1, "t1 has no checkpoint 9"),
     (["fork", "--at", "9"], 125, "t1 has no checkpoint 9"),
 ])
