@@ -315,10 +315,12 @@ static void deny(struct gate *g, struct pending *p)
 /* The image is there, but must not run. */
 static void put_down(struct gate *g, struct pending *p)
 {
+	explain(g, p);
+	/* One that is to die with the rest stays stopped until then: nobody goes on after it. */
 	if (p->verdict.kind == VERDICT_KILL)
 		g->killed = true;
-	explain(g, p);
-	kill(p->pid, SIGKILL);
+	else
+		kill(p->pid, SIGKILL);
 	tell(g, p, EXEC_KILLED);
 	p->state = LEAVING;
 }

@@ -27,31 +27,6 @@ static const struct verb_arg args[] = {
 	{ NULL },
 };
 
-static int make_view(struct op_ctx *ctx, const struct home *h,
-		     const struct txn_record *rec, struct view *v, struct err *e)
-{
-	struct view_request vr = { 0 };
-	struct sandbox_wish w;
-	int r;
-
-	if (sandbox_wish_decode(rec->options, &w, e) < 0)
-		return -1;
-	vr.workspace = rec->workspace;
-	vr.cwd = w.cwd;
-	vr.home = op_ctx_env(ctx, "HOME");
-	vr.state_dir = h->dir;
-	vr.host_tmp = w.host_tmp;
-	vr.read_only = w.read_only;
-	vr.write_through = w.write_through;
-	vr.hide = w.hide;
-	vr.resume = rec;
-	r = view_make(&vr, v, e);
-	if (r == 0)
-		v->offline = w.offline;
-	sandbox_wish_free(&w);
-	return r;
-}
-
 static int execute(struct op_ctx *ctx, struct txn *t, const struct view *v,
 		   const struct explore_req *rq, struct run_result *run, struct err *e)
 {
@@ -152,7 +127,7 @@ int op_explore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		return -1;
 	res->was_copy = rq->at;
 	r = rq->at ? visit_copy(ctx, h, &t, rq, &res->run, e)
-		   : make_view(ctx, h, &t.rec, &v, e);
+		   : sandbox_view_like(ctx, h, &t.rec, &v, e);
 	if (r == 0 && !rq->at) {
 		r = visit(ctx, h, &t, &v, rq, &res->run, e);
 		view_free(&v);

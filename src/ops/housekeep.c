@@ -82,9 +82,13 @@ void housekeep(struct home *h, struct txn *t, uint64_t changes)
 
 	if (!t && (!journal_checkpoint_due(h->journal) || is_being_done(h->dir)))
 		return;
-	send_off(h, t,
-		 t && changes <= HOUSEKEEP_FEW && txn_note_base(t, &e) == 0 ? NOTE_NOTHING
-									    : NOTE_BASE);
+	if (t && changes <= HOUSEKEEP_FEW && txn_note_base(t, &e) == 0) {
+		send_off(h, t, NOTE_NOTHING);
+		return;
+	}
+	if (t)
+		txn_keep_idle(&t->rec);
+	send_off(h, t, NOTE_BASE);
 }
 
 void housekeep_commit(struct home *h, struct txn *t, const struct commit_result *done)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -12,7 +11,6 @@
 #include "ops/housekeep.h"
 #include "ops/json.h"
 #include "ops/paths.h"
-#include "sys/mountinfo.h"
 
 static bool number(const char *s, size_t len, int64_t *out)
 {
@@ -226,41 +224,22 @@ static const struct verb_arg restore_args[] = {
 	{ NULL },
 };
 
-/* Neither the host has it nor the layers: if nothing was to be restored there, nothing ever was. */
-static bool is_nowhere(const struct txn_record *r, const char *path)
+/* A slip of the pen is no success, and nothing of the rest is done. */
+static int check_known(struct checks *c, const struct restore_req *rq, char *const *paths,
+		       const struct txn_record *r, struct err *e)
 {
-	AUTO_FREE struct change_layer *v = NULL;
-	struct stat st;
-	size_t n;
+	int known = 1;
 
-	if (lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
-		return false;
-	v = txn_layers(r, &n);
-	for (size_t i = 0; i < n; i++) {
-		AUTO_FREE char *up = NULL;
-
-		if (!path_within(path, v[i].host))
+	for (size_t i = 0; paths[i] && known > 0; i++) {
+		known = checks_knows(c, paths[i], e);
+		if (known)
 			continue;
-		up = xasprintf("%s/%s", v[i].upper,
-			       path + (strcmp(v[i].host, "/") ? strlen(v[i].host) : 0));
-		if (lstat(up, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
-			return false;
+		err_set(e, ERR_USAGE,
+			"%s was not there at any checkpoint of t%lld, and is not now",
+			rq->paths[i], (long long)r->id);
+		err_hint(e, "stet status and stet show N name paths");
 	}
-	return true;
-}
-
-static int check_found(const struct restore_req *rq, const struct txn_record *r,
-		       char *const *paths, int64_t from, struct err *e)
-{
-	for (size_t i = 0; paths[i]; i++)
-		if (is_nowhere(r, paths[i])) {
-			err_set(e, ERR_USAGE,
-				"%s was not there at checkpoint %lld of t%lld, and is not now",
-				rq->paths[i], (long long)from, (long long)r->id);
-			return err_hint(e, "stet show %lld and stet status name paths",
-					(long long)from);
-		}
-	return 0;
+	return known > 0 ? 0 : -1;
 }
 
 int op_restore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
@@ -290,9 +269,9 @@ int op_restore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	if (r == 0)
 		r = checks_open(h, &t, true, &c, e);
 	if (r == 0)
+		r = check_known(c, rq, paths, &t.rec, e);
+	if (r == 0)
 		r = checks_go(c, res->from, (const char *const *)paths, &res->done, e);
-	if (r == 0 && !res->done.after)
-		r = check_found(rq, &t.rec, paths, res->from, e);
 	housekeep_again(h, &t);
 	if (r == 0) {
 		res->rec = t.rec;

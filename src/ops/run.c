@@ -264,8 +264,9 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 		r = settle(ctx, h, t, d, res, e);
 	else if (txn_end(h, t, res->run.status, run_reason_name(res->run.reason),
 			 &second) == 0 &&
-		 d->all_or_nothing)
-		give_up(h, t, &second);
+		 (d->all_or_nothing || d->action == RUN_ACTION_ROLLBACK ||
+		  res->run.reason == RUN_POLICY))
+		give_up(h, t, &second); /* what was decided needs no summary */
 	if (r == 0)
 		housekeep(h, res->fate == RUN_PENDING ? t : NULL,
 			  change_total(&res->totals));

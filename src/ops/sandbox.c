@@ -317,6 +317,31 @@ int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandb
 	return 0;
 }
 
+int sandbox_view_like(struct op_ctx *ctx, const struct home *h,
+		      const struct txn_record *rec, struct view *v, struct err *e)
+{
+	struct view_request vr = { 0 };
+	struct sandbox_wish w;
+	int r;
+
+	if (sandbox_wish_decode(rec->options, &w, e) < 0)
+		return -1;
+	vr.workspace = rec->workspace;
+	vr.cwd = w.cwd;
+	vr.home = op_ctx_env(ctx, "HOME");
+	vr.state_dir = h->dir;
+	vr.host_tmp = w.host_tmp;
+	vr.read_only = w.read_only;
+	vr.write_through = w.write_through;
+	vr.hide = w.hide;
+	vr.resume = rec;
+	r = view_make(&vr, v, e);
+	if (r == 0)
+		v->offline = w.offline;
+	sandbox_wish_free(&w);
+	return r;
+}
+
 int sandbox_open_like(struct op_ctx *ctx, const struct txn_record *rec, const char *name,
 		      char *const *argv, struct sandbox *s, struct err *e)
 {
@@ -396,8 +421,10 @@ static int run_in(struct sandbox *s, struct run_spec *spec, struct run_result *r
 {
 	int r = runner_run(spec, res, e);
 
-	if (r == 0)
-		txn_note_idle(&s->t.rec, res->untouched);
+	if (r == 0) {
+		s->untouched = res->untouched;
+		txn_note_idle(&s->t.rec, s->untouched);
+	}
 	return r;
 }
 
@@ -445,6 +472,40 @@ static int plan_and_run(struct sandbox *s, struct run_spec *spec, struct run_res
 	}
 }
 
+/* The view without the layers that are gone. */
+static int view_again(struct sandbox *s, struct err *e)
+{
+	struct view v;
+
+	if (sandbox_view_like(s->ctx, s->h, &s->t.rec, &v, e) < 0)
+		return -1;
+	v.stage = TAKE_PTR(s->v.stage);
+	view_free(&s->v);
+	s->v = v;
+	return 0;
+}
+
+/* One more command in the same layers. */
+static int run_again(struct sandbox *s, struct run_spec *spec, struct run_result *res,
+		     struct err *e)
+{
+	for (int left = TRIES;; left--) {
+		AUTO_CLOSE int watch = mountinfo_watch();
+		int r = txn_use_again(&s->t.rec) ? view_again(s, e) : 0;
+
+		locate(s, spec);
+		if (r == 0)
+			r = txn_again(&s->t.rec, &s->v, e);
+		if (r == 0)
+			r = run_in(s, spec, res, e);
+		if (r == 0 || left == 1 || !mountinfo_changed(watch))
+			return r;
+		log_debug("%s; but a mount has come or gone: once more", e->msg);
+		txn_note_idle(&s->t.rec, s->untouched);
+		*e = (struct err){ 0 };
+	}
+}
+
 int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res,
 		struct err *e)
 {
@@ -454,10 +515,8 @@ int sandbox_run(struct sandbox *s, struct run_spec *spec, struct run_result *res
 	spec->side = &s->witness.side;
 	spec->offline = s->wish.offline;
 	judge_attach(&s->judge, spec);
-	if (s->used) {
-		locate(s, spec);
-		return txn_again(&s->v, e) < 0 ? -1 : run_in(s, spec, res, e);
-	}
+	if (s->used)
+		return run_again(s, spec, res, e);
 	s->used = true;
 	spec->ready = record;
 	spec->ready_arg = s;

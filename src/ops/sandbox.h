@@ -115,6 +115,7 @@ struct sandbox {
 	struct judge judge;
 	struct door_calls door;
 	struct witness witness; /* to be ended before its transaction is */
+	uint64_t untouched;	/* far_untouched() of the last command */
 	bool used;
 	/* Until it is planned, which is put off to the first run: */
 	const struct sandbox_ask *ask;
@@ -128,6 +129,10 @@ struct sandbox {
  */
 int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
 		 struct err *e);
+
+/* What the command of @rec saw, as far as it is still there; for txn_resume() or txn_again(). */
+int sandbox_view_like(struct op_ctx *ctx, const struct home *h,
+		      const struct txn_record *rec, struct view *v, struct err *e);
 
 /* With the wishes of a transaction that there is, and its beginning. The new transaction is
  * prepared, but not recorded. */

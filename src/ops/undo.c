@@ -44,7 +44,6 @@ struct search {
 	bool commits; /* no rollbacks: it is about paths */
 	struct txn *t;
 	int64_t op; /* the operation that it is about; 0 until found */
-	int64_t done_ns;
 	enum op_kind kind;
 };
 
@@ -70,13 +69,29 @@ static int consider(void *arg, struct op_record *r, struct err *e)
 	if (s->t->rec.state != TXN_PRUNED && (path_within(s->cwd, s->t->rec.workspace) ||
 					      txn_has_taken(&s->t->rec, s->cwd))) {
 		s->op = r->id;
-		s->done_ns = r->done_ns;
 		s->kind = r->kind;
 		return 1;
 	}
 	txn_record_free(&s->t->rec);
 	memset(&s->t->rec, 0, sizeof(s->t->rec));
 	return 0;
+}
+
+static int take_time(void *arg, struct op_record *r, struct err *e)
+{
+	(void)e;
+	*(int64_t *)arg = r->done_ns;
+	return 1;
+}
+
+/* When something was last done with a transaction; 0: never. */
+static int64_t last_op_ns(struct journal *j, int64_t txn)
+{
+	struct err none;
+	int64_t ns = 0;
+
+	journal_op_each(j, txn, take_time, &ns, &none);
+	return ns;
 }
 
 /*
@@ -98,7 +113,8 @@ static int check_points(struct op_ctx *ctx, struct search *s, struct err *e)
 	if (journal_ckpt_all(s->j, t.rec.id, &all, &none) < 0 || !all.n)
 		goto out;
 	last = &all.v[all.n - 1];
-	if (last->target < 0 || last->time_ns < s->done_ns ||
+	if (last->target < 0 || last->time_ns < last_op_ns(s->j, t.rec.id) ||
+	    (s->op && last->time_ns < last_op_ns(s->j, s->t->rec.id)) ||
 	    (t.rec.state != TXN_FROZEN && t.rec.state != TXN_ACTIVE))
 		goto out;
 	before = all.n > 1 ? all.v[all.n - 2].seq : 0;

@@ -22,6 +22,7 @@ enum ctl_type {
 	CTL_EXITED,
 	CTL_SIGNAL, /* down: send signal `value` to the command's process group */
 	CTL_CONT,   /* down: continue it, put it in the foreground again */
+	CTL_END,    /* down: end all, and yourself */
 	CTL_BEGIN,  /* down: the namespaces may be made */
 	CTL_PLAN,   /* down: it is known where the command is to run */
 	CTL_GO,	    /* down: the command may start; number of the transaction in extra */

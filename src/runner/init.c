@@ -501,14 +501,13 @@ _Noreturn static void end_with_all(int status)
 	_exit(status);
 }
 
-/* The same, and what our caller cannot see by himself once we are gone. */
-_Noreturn static void end_with_a_look(struct init *in, int status)
+/* Ends all but ourselves, and notes what our caller cannot see once we are gone. */
+static void end_others(struct init *in)
 {
 	kill(-1, SIGKILL);
 	while (in->far.n && (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR))
 		;
 	in->a->site->untouched = far_untouched(&in->far);
-	_exit(status);
 }
 
 static void command_from_above(struct init *in)
@@ -524,6 +523,10 @@ static void command_from_above(struct init *in)
 	cleanup_close(&fd);
 	if (m.type == CTL_SIGNAL)
 		signal_command(in, m.value);
+	if (m.type == CTL_END) {
+		end_others(in);
+		_exit(1);
+	}
 	if (m.type == CTL_CONT) {
 		if (in->pty >= 0)
 			tcsetpgrp(in->pty, in->child);
@@ -557,7 +560,8 @@ _Noreturn static void end_with_command(struct init *in, int status)
 	}
 	/* Who took less has not looked at so much that forgetting it takes long. */
 	ctl_send(FD_CTL, &m, elapsed_us(in->go_ns) > LONG_MS * 1000 ? in->main : -1, 0);
-	end_with_a_look(in, 0);
+	end_others(in);
+	_exit(0);
 }
 
 /* Takes note of one process that has died or stopped; false if there is none. */
@@ -598,11 +602,12 @@ static void on_signal(struct init *in, int sigfd)
 		reap(in);
 }
 
-/* A verdict ends it all, as soon as it is known outside. */
+/* A verdict ends it all, and is known outside. */
 _Noreturn static void end_all(struct init *in)
 {
+	end_others(in);
 	send_rest(in->notify.gate);
-	end_with_a_look(in, 1);
+	_exit(1);
 }
 
 static void on_gate(struct gate *g, short revents)

@@ -30,14 +30,22 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int live_open(const char *dir, struct live **out, struct err *e)
+/* For an answer that one can do without. */
+enum { PATIENCE_S = 5 };
+
+static int open_patiently(const char *dir, int seconds, struct live **out, struct err *e)
 {
+	const struct timeval patience = { .tv_sec = seconds };
 	AUTO_CLOSE int at = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_CLOSE int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 
 	if (at < 0 || sock < 0)
 		return err_sys(e, errno, "cannot reach the sandbox");
+	if (seconds) {
+		setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+		setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	}
 	snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d/" LIVE_NAME, at);
 	if (connect(sock, (struct sockaddr *)&name, sizeof(name)) < 0) {
 		err_sys(e, errno, "cannot reach the sandbox");
@@ -47,6 +55,11 @@ int live_open(const char *dir, struct live **out, struct err *e)
 	*out = xcalloc(1, sizeof(**out));
 	(*out)->sock = TAKE_FD(sock);
 	return 0;
+}
+
+int live_open(const char *dir, struct live **out, struct err *e)
+{
+	return open_patiently(dir, 0, out, e);
 }
 
 void live_close(struct live *l)
@@ -142,13 +155,10 @@ bool live_still(struct live *l, uint64_t state)
 
 uint64_t live_untouched(const char *dir)
 {
-	const struct timeval patience = { .tv_sec = 5 };
 	struct ctl_msg m = { .type = CTL_UNTOUCHED };
 	struct live *l = NULL;
 	struct err ignored;
-	bool answered = live_open(dir, &l, &ignored) == 0 &&
-			setsockopt(l->sock, SOL_SOCKET, SO_RCVTIMEO, &patience,
-				   sizeof(patience)) == 0 &&
+	bool answered = open_patiently(dir, PATIENCE_S, &l, &ignored) == 0 &&
 			exchange(l, &m);
 
 	live_close(l);

@@ -23,6 +23,7 @@
 #include "runner/tty.h"
 
 #define GRACE_MS 2000
+#define END_MS 1000 /* for PID 1, to end all by itself */
 #define WATCH_MS 20 /* most commands have ended by then: nothing to watch */
 #define LOOK_MS 200 /* how often a background job looks whether it still is one */
 
@@ -192,11 +193,19 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void kill_init(struct loop *l)
+/* PID 1 ends all the others first, and looks at what is left (end_others() there); if it does not
+ * come to that, it is killed, and all with it. */
+static void end_init(struct loop *l)
 {
+	bool again = l->killed;
+
 	l->killed = true;
 	l->term_at = l->kill_at = 0;
-	pidfd_send_signal(l->pidfd, SIGKILL, NULL, 0);
+	if (!again && l->end->started && l->ctl >= 0 &&
+	    ctl_send_value(l->ctl, CTL_END, 0, MSG_DONTWAIT) == 0)
+		l->kill_at = now_ms() + END_MS;
+	else
+		pidfd_send_signal(l->pidfd, SIGKILL, NULL, 0);
 }
 
 static void fail(struct loop *l, int err, const char *what)
@@ -204,7 +213,7 @@ static void fail(struct loop *l, int err, const char *what)
 	if (!l->end->failed)
 		err_sys(&l->end->err, err, "%s", what);
 	l->end->failed = true;
-	kill_init(l);
+	end_init(l);
 }
 
 /* What cannot be sent is lost: PID 1 is gone, or it has a queue full of our signals. */
@@ -357,7 +366,7 @@ static void on_gate(struct loop *l)
 	if (desk_serve(d) < 0)
 		d->sock = -1; /* nobody is there any more, or will be */
 	if (d->end.killed && !l->killed)
-		kill_init(l);
+		end_init(l);
 }
 
 static void drop_output(struct loop *l)
@@ -376,7 +385,7 @@ static void on_fatal(struct loop *l, int sig)
 	}
 	if (sig == SIGINT || sig == SIGTERM) {
 		if (l->last_signal && now - l->last_signal <= GRACE_MS) {
-			kill_init(l);
+			end_init(l);
 			return;
 		}
 		l->last_signal = now;
@@ -415,7 +424,7 @@ static void limit_hit(struct loop *l, const struct limit_hit *hit)
 	if (l->end->hit.what || l->gone)
 		return;
 	l->end->hit = *hit;
-	kill_init(l);
+	end_init(l);
 }
 
 /* Without a watcher the limits would not hold: then nothing may run. */
@@ -461,7 +470,7 @@ static void on_time(struct loop *l)
 		tell(l, CTL_SIGNAL, SIGTERM);
 	}
 	if (l->kill_at && now >= l->kill_at)
-		kill_init(l);
+		end_init(l);
 	if (l->look_at && now >= l->look_at)
 		take_terminal(l);
 	if (l->watch_at && now >= l->watch_at)
@@ -677,7 +686,7 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	relay_forked(r);
 	sigfd = take_signals(r);
 	if (sigfd < 0) {
-		kill_init(&l);
+		end_init(&l);
 		return err_sys(e, sigfd, "cannot take signals");
 	}
 	l.sigfd = sigfd;
@@ -690,7 +699,7 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	while (rc == 0 && !finished(&l))
 		rc = step(&l);
 	if (rc)
-		kill_init(&l);
+		end_init(&l);
 	for (i = 1; i < 3; i++)
 		if (r->streams.pump[i].err && !end->lost_errno)
 			end->lost_errno = r->streams.pump[i].err;

@@ -337,10 +337,12 @@ static void forget_files(const struct run *run, int mount)
 {
 	const struct step *s = run->spec.view ? build_main(run->spec.view) : NULL;
 
-	if (mount >= 0 && s)
-		linger(mount, run->spec.view->layers[s->layer].dir);
-	else
+	if (mount < 0 || !s) {
 		cleanup_close(&mount);
+		return;
+	}
+	log_debug("what it looked up is forgotten later");
+	linger(mount, run->spec.view->layers[s->layer].dir);
 }
 
 int runner_run(const struct run_spec *spec, struct run_result *res, struct err *e)

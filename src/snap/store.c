@@ -104,16 +104,33 @@ static void ignore_in_git(const char *dir)
  * A user may have several journals (another HOME, another state directory): each has a
  * directory of its own in a store that they share.
  */
-static int own_corner(struct buf *path, const char *state_dir)
+static int own_corner(const struct mountpoint *m, struct buf *path, const char *state_dir)
 {
-	int r = own_dir(buf_str(path));
+	AUTO_CLOSE int top = open(buf_str(path), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FREE char *name = xasprintf("/.stet-%u", (unsigned)geteuid());
+	AUTO_BUF struct buf via = BUF_INIT;
+	size_t base;
+	int r;
 
+	if (top < 0)
+		return -errno;
+	/* What is below it is none of ours, should it be gone by now. */
+	if (!mountinfo_is(m, top))
+		return -ENODEV;
+	buf_addf(&via, "/proc/self/fd/%d", top);
+	base = via.len;
+	buf_adds(&via, name);
+	r = own_dir(buf_str(&via));
 	if (r < 0)
 		return r;
-	ignore_in_git(buf_str(path));
-	buf_addf(path, "/%016llx",
+	ignore_in_git(buf_str(&via));
+	buf_addf(&via, "/%016llx",
 		 (unsigned long long)XXH64(state_dir, strlen(state_dir), 0));
-	return own_dir(buf_str(path));
+	r = own_dir(buf_str(&via));
+	if (path->len == 1) /* the root: it ends in a slash already */
+		buf_truncate(path, 0);
+	buf_adds(path, buf_str(&via) + base);
+	return r;
 }
 
 static int in_state(const char *state_dir, char **out, struct err *e)
@@ -152,9 +169,7 @@ int store_for(const struct mountinfo *mi, const char *state_dir, const char *pat
 				continue;
 			buf_reset(&b);
 			buf_add(&b, path, len);
-			buf_addf(&b, "%s.stet-%u", len > 1 ? "/" : "",
-				 (unsigned)geteuid());
-			if (own_corner(&b, state_dir) == 0) {
+			if (own_corner(m, &b, state_dir) == 0) {
 				*out = buf_take(&b);
 				return 0;
 			}

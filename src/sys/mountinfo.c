@@ -122,15 +122,25 @@ int mountinfo_parse(char *text, struct mountinfo *mi)
 	return 0;
 }
 
-static bool on_top(const struct mountpoint *m)
+/* Is what is found there in that mount? */
+static bool is_at(const struct mountpoint *m, int dir, const char *name, int flags)
 {
 	struct statx sx;
 
-	if (statx(AT_FDCWD, m->target,
-		  AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
-		  STATX_MNT_ID, &sx) < 0)
+	if (statx(dir, name, flags, STATX_MNT_ID, &sx) < 0)
 		return false;
 	return !(sx.stx_mask & STATX_MNT_ID) || sx.stx_mnt_id == (uint64_t)m->id;
+}
+
+static bool on_top(const struct mountpoint *m)
+{
+	return is_at(m, AT_FDCWD, m->target,
+		     AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC);
+}
+
+bool mountinfo_is(const struct mountpoint *m, int fd)
+{
+	return is_at(m, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC);
 }
 
 int mountinfo_read(struct mountinfo *mi)

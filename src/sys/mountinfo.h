@@ -36,6 +36,9 @@ void mountinfo_free(struct mountinfo *mi);
 int mountinfo_watch(void);
 bool mountinfo_changed(int watch);
 
+/* Was @fd opened in this very mount, and not in one below or above it? */
+bool mountinfo_is(const struct mountpoint *m, int fd);
+
 /* The visible mount that holds absolute path @path (by name), or NULL. */
 const struct mountpoint *mountinfo_of(const struct mountinfo *mi, const char *path);
 

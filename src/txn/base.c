@@ -195,28 +195,67 @@ void untouched_keep(const struct txn_record *r, const bool *touched, size_t n)
 		unlink(fresh);
 }
 
-void txn_note_idle(struct txn_record *r, uint64_t untouched)
+static bool is_away(const struct layer_record *l)
+{
+	AUTO_FREE char *up = xasprintf("%s/up", l->dir);
+
+	return layer_away(up);
+}
+
+/* For others, who have only what is on the disk. @all: also of those that are still there. */
+static void keep_idle(const struct txn_record *r, bool all)
 {
 	AUTO_FREE bool *touched = xcalloc(r->nlayers + 1, sizeof(*touched));
 	bool any = false;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->nlayers; i++) {
+		const struct layer_record *l = &r->layers[i];
+
+		if (l->kind != LAYER_OVERLAY)
+			continue;
+		touched[n] = !l->idle || !(all || is_away(l));
+		any |= !touched[n++];
+	}
+	if (any)
+		untouched_keep(r, touched, n);
+}
+
+void txn_note_idle(struct txn_record *r, uint64_t untouched)
+{
+	for (size_t i = 0, n = 0; i < r->nlayers; i++) {
 		struct layer_record *l = &r->layers[i];
-		AUTO_FREE char *up = xasprintf("%s/up", l->dir);
-		bool away = layer_away(up);
 
 		if (l->kind != LAYER_OVERLAY)
 			continue;
 		/* What was away before is not part of a later visit. */
 		l->idle = (i < FAR_MAX && untouched >> i & 1) ||
-			  (away && untouched_was(r, n));
-		touched[n] = !l->idle || !away;
-		any |= !touched[n++];
+			  (is_away(l) && untouched_was(r, n));
+		n++;
 	}
-	/* Without it others would miss the layer; while all are there it is not worth a file. */
-	if (any)
-		untouched_keep(r, touched, n);
+	/* While all are there it is not worth a file: mostly they stay. */
+	keep_idle(r, false);
+}
+
+void txn_keep_idle(const struct txn_record *r)
+{
+	keep_idle(r, true);
+}
+
+bool txn_use_again(struct txn_record *r)
+{
+	bool gone = false;
+
+	for (size_t i = 0; i < r->nlayers; i++) {
+		struct layer_record *l = &r->layers[i];
+
+		if (l->idle && !is_away(l))
+			l->idle = false;
+		gone |= l->idle;
+	}
+	if (gone)
+		keep_idle(r, false);
+	return gone;
 }
 
 /* What is not there cannot be touched either: it stays what it was. */

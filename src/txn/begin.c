@@ -390,14 +390,6 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 	return -1;
 }
 
-int txn_again(const struct view *v, struct err *e)
-{
-	for (size_t i = 0; i < v->nlayers; i++)
-		if (layer_resume(&v->layers[i], e) < 0)
-			return -1;
-	return 0;
-}
-
 static int hint_mounts(const struct txn_record *r, struct err *e)
 {
 	return err_hint(
@@ -424,6 +416,16 @@ static int all_in_view(const struct txn_record *r, const struct view *v, struct 
 			(long long)r->id);
 		return hint_mounts(r, e);
 	}
+	return 0;
+}
+
+int txn_again(const struct txn_record *r, const struct view *v, struct err *e)
+{
+	if (all_in_view(r, v, e) < 0)
+		return -1;
+	for (size_t i = 0; i < v->nlayers; i++)
+		if (layer_resume(&v->layers[i], e) < 0)
+			return -1;
 	return 0;
 }
 

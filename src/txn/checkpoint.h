@@ -58,6 +58,9 @@ struct checks_gone {
 	struct change_totals totals;
 };
 
+/* Has @path been known to the host, the layers or any checkpoint, or is it now? 1, 0 or -1. */
+int checks_knows(struct checks *c, const char *path, struct err *e);
+
 /*
  * Makes the transaction what it was at @seq, or only @paths of it (absolute, NULL-ended).
  * On failure it is what it was before. If it runs, its processes are stopped meanwhile and

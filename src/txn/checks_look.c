@@ -58,9 +58,8 @@ static int64_t stamp_now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The layer that a path of the inside is in, and its name there. */
-static bool find_layer(const struct checks *c, const char *path, uint32_t *layer,
-		       const char **rel)
+bool checks_layer(const struct checks *c, const char *path, uint32_t *layer,
+		  const char **rel)
 {
 	bool found = false;
 	size_t best = 0;
@@ -85,7 +84,7 @@ static void add_written(struct look *l)
 	uint32_t layer;
 
 	for (const char *p = l->written; p < l->written + l->nwritten; p += strlen(p) + 1)
-		if (find_layer(l->c, p + 1, &layer, &rel))
+		if (checks_layer(l->c, p + 1, &layer, &rel))
 			ck_paths_add(&l->again, layer, rel,
 				     *p == FREEZE_MAPPED ? CK_FORCED : CK_NOTED);
 }

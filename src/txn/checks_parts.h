@@ -19,6 +19,10 @@ struct checks {
 	int mark; /* of a change that has begun while it runs; -1: none */
 };
 
+/* The layer that a path of the inside is in, and its name there; false: none, or its top. */
+bool checks_layer(const struct checks *c, const char *path, uint32_t *layer,
+		  const char **rel);
+
 /* The state at @seq; free it. */
 int checks_state(struct checks *c, int64_t seq, struct ck_state *s, struct err *e);
 

@@ -85,8 +85,8 @@ int txn_begin(struct home *h, struct view *v, const char *name, char *const argv
 int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e);
 
 /* For another command in the same run: makes the layers of @v, which nothing mounts now, ready
- * to be mounted once more. */
-int txn_again(const struct view *v, struct err *e);
+ * to be mounted once more. All of @r that hold something must be among them. */
+int txn_again(const struct txn_record *r, const struct view *v, struct err *e);
 
 /* Ends and forgets a transaction that changed nothing (or never ran): ACTIVE -> PRUNED. Its data
  * is put aside for txn_clear(). One journal write instead of three. */
@@ -106,6 +106,11 @@ bool txn_has_taken(const struct txn_record *r, const char *cwd);
  * nothing, so that it may go away, or has gone already, with what it was on.
  */
 void txn_note_idle(struct txn_record *r, uint64_t untouched);
+/* Keeps that for who reads of the transaction later, and finds some of them gone. */
+void txn_keep_idle(const struct txn_record *r);
+/* Another command is to run in the layers: those that are there may be touched. True: some are
+ * gone, and must not be part of its view. */
+bool txn_use_again(struct txn_record *r);
 
 /*
  * Finds a transaction: @ref is its number ("3", "t3"), its name, or NULL: then the newest

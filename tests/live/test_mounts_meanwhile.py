@@ -2,11 +2,12 @@
 """Mounts of others that come and go while a run starts, and while it goes on."""
 import glob
 import os
+import signal
 import subprocess
 import threading
 
 import pytest
-from stetlib import has_user_xattrs, wait_until
+from stetlib import has_user_xattrs, processes_with, wait_until
 
 NEEDS = "tmpfs"  # and so a table of mounts of our own: other tests are not disturbed
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="impossible here: only root mounts")
@@ -39,8 +40,8 @@ def fixture_place(tmp_path):
 class Running:
     """A run whose command does one line of shell after the other, as they are said."""
 
-    def __init__(self, stet, work):
-        self.p = stet.popen("run", "--quiet", "--no-policy", "--", "sh", "-c",
+    def __init__(self, stet, work, *opts):
+        self.p = stet.popen("run", "--quiet", *(opts or ["--no-policy"]), "--", "sh", "-c",
                             "while read line; do eval \"$line\"; echo DONE; done",
                             cwd=work, stdin=subprocess.PIPE)
         self.say("true")
@@ -145,10 +146,81 @@ def test_an_exec_is_committed_all_the_same(stet, work, place):
     assert (p.returncode, (work / "a").exists()) == (0, True), err
 
 
-def test_they_come_and_go_while_many_start(stet, work, tmp_path):
-    """As where containers are started and stopped all the time."""
-    stet.ready()
+def test_between_a_command_and_its_checks(stet, work, place):
+    """Each check is a sandbox of its own in the same layers."""
+    p = stet.popen("exec", "-c", "echo READY >&2; read _ < gate", "-c", "[ $(cat a) = one ]", "--",
+                   "sh", "-c", "echo one > a; mkfifo gate", cwd=work)
+    assert p.stderr.readline() == b"READY\n"
+    umount(place)
+    (pid,) = processes_with("read _ < gate", "/bin/sh\0-c")
+    with open(f"/proc/{pid}/root{work}/gate", "w", encoding="ascii") as f:
+        f.write("\n")
+    _, err = p.communicate(timeout=60)
+    assert (p.returncode, (work / "a").exists()) == (0, True), err
+
+
+def test_what_a_check_changes_has_its_checkpoint(stet, place):
+    """The command has left the layer alone; what comes after it may not."""
+    (place / "sub").mkdir()
+    (place / "sub/f").write_text("x")
+    stet("exec", "--keep-on-failure", "-c", "echo hi > a; rm -rf sub; false", "--", "true",
+         cwd=place).ok(1)
+    assert "rm -rf sub" in stet("log", cwd=place).ok().out
+
+
+KILL = """
+version: 1
+rules:
+  - {id: test.kill, verdict: kill, program: ["*"], operands: [KILLME], why: it is a test}
+"""
+
+
+def test_ended_by_a_verdict(stet, work, place, home):
+    (home / "policy.yaml").write_text(KILL)
+    running = Running(stet, work, "--policy", home / "policy.yaml")
+    running.say("echo one > a; sleep 1000 & sleep 1000 &")
+    umount(place)
+    running.p.stdin.write(b"/bin/echo KILLME\n")
+    out, err = running.p.communicate(timeout=60)
+    assert (running.p.returncode, out) == (128 + signal.SIGKILL, b""), err
+    assert stet.transactions()[0]["state"] == "rolled back"
+
+
+@pytest.mark.parametrize("opts, script, rc", [
+    (["--timeout", "300ms"], "trap '' TERM; while :; do sleep 0.01; done", 124),
+    (["--output-limit", "1000"], "yes", 137)])
+def test_ended_by_a_limit(stet, work, place, opts, script, rc):
+    """What was decided for that case is done."""
+    for action, state in (("keep", "pending"), ("rollback", "rolled back")):
+        if not os.path.ismount(place):
+            mount_at(place)
+        p = stet.popen("run", "--quiet", "--no-policy", *opts, "--on-failure", action, "--", "sh",
+                       "-c", f"echo one > a; echo READY; {script}", cwd=work)
+        assert p.stdout.readline() == b"READY\n"
+        umount(place)
+        _, err = p.communicate(timeout=60)
+        assert (p.returncode, stet.transactions()[0]["state"]) == (rc, state), err
+        if action == "keep":
+            stet("commit", cwd=work).ok()
+            stet("undo", cwd=work).ok()
+
+
+def test_gone_right_after_a_large_run(stet, work, place):
+    """What PID 1 has told is not forgotten by who notes the rest in the background."""
+    stet.sh("for i in $(seq 3000); do echo > f$i; done", cwd=work).ok()
+    subprocess.run(["umount", "-l", place], check=True)
+    stet("commit", cwd=work).ok()
+    assert len(os.listdir(work)) == 3000
+
+
+def test_nothing_is_left_below(stet, work, tmp_path):
+    """A start that comes too late makes no store in what the mount had covered."""
     places = [tmp_path / f"p{i}" for i in range(3)]
+    come_and_go(places, lambda: [stet.run("true", cwd=work) for _ in range(60)])
+    assert [os.listdir(p) for p in places] == [[], [], []]
+
+
+def come_and_go(places, meanwhile):
     stop = threading.Event()
 
     def churn():
@@ -163,9 +235,17 @@ def test_they_come_and_go_while_many_start(stet, work, tmp_path):
     thread = threading.Thread(target=churn)
     thread.start()
     try:
-        results = [stet.run("sh", "-c", "echo x > a", cwd=work) for _ in range(40)]
+        return meanwhile()
     finally:
         stop.set()
         thread.join()
+
+
+def test_they_come_and_go_while_many_start(stet, work, tmp_path):
+    """As where containers are started and stopped all the time."""
+    stet.ready()
+    places = [tmp_path / f"p{i}" for i in range(3)]
+    results = come_and_go(places, lambda: [stet.run("sh", "-c", "echo x > a", cwd=work)
+                                           for _ in range(40)])
     for r in results:
         assert (r.rc, r.err) == (0, "")

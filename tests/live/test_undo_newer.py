@@ -153,7 +153,8 @@ def test_back_at_a_checkpoint(stet, work):
     stet("explore", "-q", "--", "sh", "-c", "echo 2 > a; echo 2 > b", cwd=work).ok()
     commit(stet, work, "a", "b").ok()
     stet("rollback", "--to", "1", cwd=work).ok()
-    undo(stet, work).ok()
+    undo(stet, work).ok(4)
+    undo(stet, work, "t1").ok()
     assert (work / "a").read_text() == "0\n" and not (work / "b").exists()
     redo(stet, work).ok()
     assert [(work / n).read_text() for n in "ab"] == ["2\n", "2\n"]
