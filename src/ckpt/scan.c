@@ -297,8 +297,11 @@ static int fill_in(struct walk *w, int dir, const char *name, const struct ck_en
 	if (r == 0 && S_ISDIR(en->id.mode) &&
 	    (is_opaque(&w->xattrs) || (w->s->whole && !*en->rel)))
 		en->flags |= CK_OPAQUE;
-	if (r == 0 && S_ISLNK(en->id.mode))
+	if (r == 0 && S_ISLNK(en->id.mode)) {
 		r = fs_readlink(dir, name, &w->link);
+		if (r == -EINVAL) /* it was one */
+			r = -ESTALE;
+	}
 	en->xattrs = buf_str(&w->xattrs);
 	en->nxattrs = w->xattrs.len;
 	en->link = buf_str(&w->link);
