@@ -39,31 +39,46 @@ static int blank_out(int dir, const char *name)
 	return m < 0 ? m : mount_attach(m, at);
 }
 
-/*
- * Root inside is the host's uid 0: what procfs guards by ownership alone would let it
- * through (core_pattern, sysrq). An ordinary user's own rights do not reach there.
- */
-static int guard_proc(struct build *b, struct err *e)
+static bool is_blank(const char *name)
 {
-	static const char *const locked[] = { "sys",  "irq",  "bus",	      "fs",
-					      "acpi", "scsi", "sysrq-trigger" };
 	static const char *const blank[] = {
 		"kcore", "keys", "kmsg", "timer_list", "sched_debug", "latency_stats"
 	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(blank); i++)
+		if (strcmp(name, blank[i]) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Root inside is the host's uid 0: what procfs guards by ownership alone would let root
+ * through (core_pattern, sysrq), and the mode and owner of an entry are those of every
+ * instance of procfs, the host's too. So all but the processes is read-only. An ordinary
+ * user's own rights do not reach there.
+ */
+static int guard_proc(struct build *b, struct err *e)
+{
 	AUTO_CLOSE int proc = build_target(b, "/proc", true, e);
-	int r;
+	AUTO_CLOSEDIR DIR *d = NULL;
+	struct dirent *de;
+	int fd, r;
 
 	if (proc < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(locked); i++) {
-		r = lock_down(proc, locked[i]);
+	fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d)
+		return err_sys(e, errno, "cannot read the new /proc");
+	while ((de = readdir(d))) {
+		/* Links lead to the processes. */
+		if (strchr(".0123456789", de->d_name[0]) || de->d_type == DT_LNK)
+			continue;
+		r = is_blank(de->d_name) ? blank_out(proc, de->d_name)
+					 : lock_down(proc, de->d_name);
 		if (r < 0)
-			return err_sys(e, r, "cannot make /proc/%s read-only", locked[i]);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(blank); i++) {
-		r = blank_out(proc, blank[i]);
-		if (r < 0)
-			return err_sys(e, r, "cannot hide /proc/%s", blank[i]);
+			return err_sys(e, r, "cannot make /proc/%s read-only",
+				       de->d_name);
 	}
 	return 0;
 }
@@ -85,12 +100,17 @@ int build_proc(struct build *b, const struct step *s, struct err *e)
 	return b->v->root ? guard_proc(b, e) : 0;
 }
 
+/*
+ * The host's own node, through a read-only mount: reading and writing reach the driver all the
+ * same, while mode, owner, ACL and times stay as they are, access times included.
+ */
 static int add_node(int dev, const char *name)
 {
 	AUTO_FREE char *host = xasprintf("/dev/%s", name);
 	AUTO_CLOSE int at = -1, m = -1;
 
-	m = mount_clone(AT_FDCWD, host, false, 0);
+	m = mount_clone(AT_FDCWD, host, false,
+			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	if (m < 0)
 		return m;
 	if (mknodat(dev, name, S_IFREG | 0666, 0) < 0)

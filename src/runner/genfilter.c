@@ -41,6 +41,12 @@ static const struct rule *rules(size_t *n)
 		{ SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0, { 0 } },
 		{ SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_enter), 0, { 0 } },
 		{ SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_register), 0, { 0 } },
+		/*
+		 * With a descriptor of a cgroup it starts a process there, out of the run's
+		 * own, however the cgroups are mounted; its flags are out of a filter's sight.
+		 * Who hears that there is no such call uses clone.
+		 */
+		{ SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, { 0 } },
 		/* Keys belong to the user, not to a namespace. */
 		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(keyctl), 0, { 0 } },
 		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(add_key), 0, { 0 } },

@@ -18,6 +18,8 @@ the namespace.
                     file and a directory of USER
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
   dead              one in user space whose server is gone
+  cgroup            a cgroup of version 2 that belongs to USER, in which COMMAND runs: a file
+                    `path` in it names the one above, which has a second one, `other`
   anyfuse           /dev/fuse for everybody, as most machines have it
 """
 import os
@@ -127,6 +129,28 @@ def make_anyfuse(images):
         command("mount", "--bind", node, "/dev/fuse")
 
 
+def make_cgroup(where, who):
+    """Leaves none but its own; the next one takes that away."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        tops = [line.split()[4] for line in f if " - cgroup2 " in line]
+    if not tops or not os.access(tops[0], os.W_OK):
+        return
+    for old in os.listdir(tops[0]):
+        if old.startswith("stet-tests-") and not os.path.exists(f"/proc/{old.split('-')[2]}"):
+            for sub in ("/own", "/other", ""):
+                subprocess.run(["rmdir", f"{tops[0]}/{old}{sub}"], stderr=subprocess.DEVNULL,
+                               check=False)
+    top = f"{tops[0]}/stet-tests-{os.getpid()}"
+    for path in (top, f"{top}/own", f"{top}/other"):
+        os.mkdir(path)
+        for name in ("", "/cgroup.procs", "/cgroup.threads", "/cgroup.subtree_control"):
+            os.chown(path + name, who.uid, who.gid)
+    with open(f"{top}/own/cgroup.procs", "w", encoding="ascii") as f:
+        f.write(str(os.getpid()))
+    with open(f"{where}/path", "w", encoding="utf-8") as f:
+        f.write(top)
+
+
 def make(need, where, who, images):
     if need in MKFS:
         make_loop(need, where, who, images)
@@ -154,6 +178,8 @@ def make(need, where, who, images):
     elif need == "dead":
         if os.path.exists("/dev/fuse"):
             make_dead(where, who, images)
+    elif need == "cgroup":
+        make_cgroup(where, who)
     elif need == "anyfuse":
         make_anyfuse(images)
     elif need == "shared":

@@ -2,7 +2,9 @@
 /* Mounts, here and in a user namespace of our own, where we have every capability. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -168,7 +171,27 @@ static int try_userns(const char *arg)
 	return nest();
 }
 
+/* A child that begins in the group whose directory is given. */
+static int try_clone_into_cgroup(const char *path)
+{
+	struct clone_args ca = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long pid;
+
+	if (fd < 0)
+		return -errno;
+	ca.cgroup = (unsigned)fd;
+	pid = syscall(SYS_clone3, &ca, sizeof(ca));
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0)
+		return -errno;
+	waitpid((pid_t)pid, NULL, 0);
+	return 0;
+}
+
 const struct probe probes_ns[] = {
+	{ "clone-into-cgroup", try_clone_into_cgroup },
 	{ "userns", try_userns },
 	{ "umount", do_umount },
 	{ "remount-rw", do_remount_rw },
