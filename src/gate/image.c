@@ -6,18 +6,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/magic.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "gate/recall.h"
+#include "sys/callpath.h"
 #include "sys/peek.h"
 
 void image_free(struct image *i)
@@ -60,14 +58,6 @@ static void decode(const struct seccomp_data *d, struct call *c)
 				    (unsigned)d->args[4] };
 }
 
-static int open_scoped(int dir, const char *path, uint64_t flags, uint64_t resolve)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC | flags, .resolve = resolve };
-	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
 /* Turns the right to look past permissions off or on: with it we see more than callers. */
 static void set_override(bool on)
 {
@@ -82,127 +72,42 @@ static void set_override(bool on)
 	syscall(SYS_capset, &h, d);
 }
 
-/*
- * Is it certain that nothing is there, for the caller as for us? So it is if the last
- * directory on the way that exists is no part of /proc (which shows everybody himself)
- * and has no entry of the next name.
- */
-static bool is_absent(int base, const char *path, uint64_t resolve)
-{
-	AUTO_FREE char *p = xstrdup(path);
-	bool absent = false;
-	int fd = -ENOENT;
-	char *slash;
-
-	do {
-		const char *name = p;
-		struct statfs fs;
-		struct stat st;
-
-		slash = strrchr(p, '/');
-		if (slash) {
-			*slash = '\0';
-			name = slash + 1;
-		}
-		if (!*name)
-			continue;
-		fd = open_scoped(base, !slash ? "." : *p ? p : "/", O_DIRECTORY, resolve);
-		if (fd < 0)
-			continue;
-		absent = fstatfs(fd, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC &&
-			 fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
-			 errno == ENOENT;
-		close(fd);
-	} while (fd == -ENOENT && slash);
-	return absent;
-}
-
 /* As seen with the caller's rights. */
-static bool surely_absent(const struct image_place *place, pid_t pid, int base,
-			  const char *path, uint64_t resolve)
+static bool surely_absent(const struct image_place *place, pid_t pid, struct callpath *p)
 {
 	struct stat st;
 	bool absent;
 
 	if (place->root) /* another user inside sees less than we do: the kernel will tell */
 		return stat(in_proc(pid, "").s, &st) == 0 && st.st_uid == 0 &&
-		       is_absent(base, path, resolve);
+		       callpath_is_absent(p);
+	if (callpath_hold(p) < 0)
+		return false;
 	set_override(false);
-	absent = is_absent(base, path, resolve);
+	absent = callpath_is_absent(p);
 	set_override(true);
 	return absent;
-}
-
-/* /proc/self means the caller, not us. */
-static const char *own_proc(const char *path)
-{
-	static const char *const prefix[] = { "/proc/self/", "/proc/thread-self/" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(prefix); i++)
-		if (strncmp(path, prefix[i], strlen(prefix[i])) == 0)
-			return path + strlen(prefix[i]);
-	if (strncmp(path, "/dev/fd/", 8) == 0)
-		return path + 5;
-	return NULL;
-}
-
-static int open_of(pid_t pid, const char *what, int flags)
-{
-	return open(in_proc(pid, what).s, O_PATH | O_CLOEXEC | flags);
-}
-
-static int open_fd(pid_t pid, int fd, int flags)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	return open_of(pid, name, flags);
-}
-
-/* @rest of a path of any length. */
-static int open_own(pid_t pid, const char *rest, int flags)
-{
-	AUTO_CLOSE int dir = open_of(pid, "", O_DIRECTORY);
-
-	return dir < 0 ? -1 : openat(dir, rest, O_PATH | O_CLOEXEC | flags);
 }
 
 /* The program as an O_PATH descriptor; -EAGAIN if only the kernel can say. */
 static int open_program(const struct image_place *place, pid_t pid, const struct call *c,
 			const char *path)
 {
-	uint64_t link = c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0, resolve;
-	const char *own = own_proc(path);
-	AUTO_CLOSE int base = -1;
+	struct callpath p;
 	int fd;
 
-	if (!*path) {
-		if (!(c->flags & AT_EMPTY_PATH))
-			return -ENOENT;
-		fd = open_fd(pid, c->dirfd, 0);
-		return fd < 0 ? -EAGAIN : fd;
-	}
-	if (own) {
-		fd = open_own(pid, own, (int)link);
-		return fd < 0 ? -EAGAIN : fd;
-	}
-	resolve = *path == '/' ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
-	if (*path == '/')
-		base = open_of(pid, "root", O_DIRECTORY);
-	else if (c->dirfd == AT_FDCWD)
-		base = open_of(pid, "cwd", O_DIRECTORY);
-	else
-		base = open_fd(pid, c->dirfd, O_DIRECTORY);
-	if (base < 0)
-		return -EAGAIN;
-	fd = open_scoped(base, path, link, resolve);
-	if (fd == -EXDEV) { /* up from the start, or through a link to an absolute path */
-		fd = openat(base, path, O_PATH | O_CLOEXEC | (int)link);
-		return fd < 0 ? -EAGAIN : fd;
-	}
-	if (fd == -ENOENT && surely_absent(place, pid, base, path, resolve))
+	if (!*path && !(c->flags & AT_EMPTY_PATH))
 		return -ENOENT;
-	return fd < 0 ? -EAGAIN : fd;
+	fd = callpath_start(&p, pid, c->dirfd, path);
+	if (fd == 0) {
+		fd = callpath_open(&p, c->flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0);
+		if (fd < 0 && (fd != -ENOENT || !surely_absent(place, pid, &p)))
+			fd = -EAGAIN;
+	} else {
+		fd = -EAGAIN;
+	}
+	callpath_end(&p);
+	return fd;
 }
 
 static char *read_link(int dir, const char *name)
@@ -258,10 +163,11 @@ static void look_at(const struct image_place *place, int fd, struct image *i)
 		look_at_file(place, fd, i);
 }
 
-/* An absolute path, asked for in the plain way. */
+/* An absolute path, asked for in the plain way, that means the same for every caller. */
 static bool may_recall(const struct call *c, const char *path)
 {
-	return *path == '/' && !c->flags && !own_proc(path);
+	return *path == '/' && !c->flags && strncmp(path, "/proc/", 6) != 0 &&
+	       strncmp(path, "/dev/", 5) != 0;
 }
 
 /* Where it leads. Returns 0 or the -errno with which the call is certain to fail. */
@@ -420,7 +326,7 @@ int image_committed(const struct image_place *place, pid_t pid, uint64_t sp,
 	if (is_as_asked(pid, asked, out))
 		return 0;
 	recall_drop(place->recall, asked->recalled);
-	fd = open_of(pid, "exe", 0);
+	fd = open(in_proc(pid, "exe").s, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	look_at(place, fd, out);
