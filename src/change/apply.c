@@ -104,7 +104,7 @@ int apply_conflict(struct apply *a, const struct plan_rec *r, const char *what,
 {
 	AUTO_BUF struct buf q = BUF_INIT;
 
-	a->why = what;
+	snprintf(a->why, sizeof(a->why), "%s", what);
 	quote(&q, a, r);
 	return err_set(e, ERR_CONFLICT, "%.400s %s", buf_str(&q), what);
 }
@@ -116,7 +116,7 @@ bool apply_lost_dir(const struct apply *a)
 
 const char *apply_why(const struct apply *a)
 {
-	return a->why ? a->why : "";
+	return a->why;
 }
 
 void apply_began(struct apply *a, int64_t ns)
@@ -140,6 +140,11 @@ void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
 	a->since = ns;
 	a->excuse = excuse;
 	a->excuse_arg = arg;
+}
+
+void apply_since_undo(struct apply *a, int64_t ns)
+{
+	a->since_undo = ns;
 }
 
 /* --- finding the place --- */
@@ -511,7 +516,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		x = apply_rename(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
-	if (apply_whole(a, r, &p, &now, e) < 0)
+	if (apply_whole(a, r, &p, &now, false, e) < 0)
 		return -1;
 	if (apply_exchange(a, r, &p, &now, &r->before, e) < 0 ||
 	    settle(a, r, &p, &r->before, &r->after, e) < 0)
@@ -567,7 +572,7 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 	if (!S_ISDIR(now.mode) && !ident_same(&now, &r->after))
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
-	if (apply_whole(a, r, &p, &now, e) < 0)
+	if (apply_whole(a, r, &p, &now, false, e) < 0)
 		return -1;
 	x = apply_rename(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;

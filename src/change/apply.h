@@ -110,6 +110,10 @@ void apply_decided(struct apply *a, bool own, bool takes_back);
  * changed at or after @ns (coarse clock), and nobody excuses it. 0: not looked at. */
 typedef bool apply_excuse(void *arg, const char *path, const struct ident *id);
 void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg);
+/* For going forwards again: a directory that goes as a whole conflicts if anything in it has
+ * changed at or after @ns, when the undo that has put it back began, and nobody excuses it. 0: not
+ * looked at. */
+void apply_since_undo(struct apply *a, int64_t ns);
 /* In both directions, a file conflicts if its ctime is of then or later, and nobody excuses it: @ns
  * is the end of the last operation that may have moved it there. 0: not looked at. */
 void apply_moved_until(struct apply *a, int64_t ns);

@@ -14,12 +14,13 @@ struct apply {
 	const struct change_layer *layers;
 	size_t n;
 	struct roots *roots;
-	const char *why; /* of the last conflict; static text */
-	bool lost_dir;	 /* the last step's directory is not there */
-	bool decided;	 /* see apply_decided() */
+	char why[192]; /* of the last conflict */
+	bool lost_dir; /* the last step's directory is not there */
+	bool decided;  /* see apply_decided() */
 	bool takes_back;
-	int64_t since; /* see apply_since() */
-	int64_t moved; /* see apply_moved_until() */
+	int64_t since;	    /* see apply_since() */
+	int64_t since_undo; /* see apply_since_undo() */
+	int64_t moved;	    /* see apply_moved_until() */
 	apply_excuse *excuse;
 	void *excuse_arg;
 	int64_t began; /* see apply_began() */
@@ -128,9 +129,10 @@ int apply_resume(struct apply *a, const struct place *p);
 /* Puts what lies in `old` under the number of a step out of its way. -errno. */
 int apply_put_aside(const struct place *p);
 
-/* A directory that was committed as a whole: is it still what we put there? */
+/* A directory that a step takes away as a whole: is all that it holds what a commit (or, @forward,
+ * the undo of that) has put there? */
 int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
-		const struct ident *now, struct err *e);
+		const struct ident *now, bool forward, struct err *e);
 
 /* Is it one that apply_note_shared() knows, as it was? Then its ctime may be our doing. */
 bool apply_is_shared(struct apply *a, const struct ident *id);

@@ -2,16 +2,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "change/apply_parts.h"
 #include "change/meta.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
 /* Looking at what steps will meet, and at what they have left. */
+
+enum { FOUND_MAX = 80 };
 
 struct search {
 	struct apply *a;
@@ -21,7 +26,17 @@ struct search {
 	bool excuses; /* what we put back ourselves does not count */
 	bool files;   /* nor do directories that were there when we were last at it */
 	struct buf path;
+	struct buf
+		found; /* the first path that bears a change, where that could be noted */
 };
+
+static void search_free(struct search *s)
+{
+	buf_free(&s->path);
+	buf_free(&s->found);
+}
+
+#define AUTO_SEARCH __attribute__((cleanup(search_free)))
 
 static int has_newer(struct search *s, int dir, const char *name);
 
@@ -67,6 +82,19 @@ static bool is_born(const struct search *s, const struct ident *id)
 	return s->moved && id->btime >= s->moved;
 }
 
+/* Is it changed at or after @since, and nobody excuses it? s->path is its path. */
+static bool is_newer(struct search *s, const struct ident *id)
+{
+	if (id->ctime < s->since || is_moved(s, id) ||
+	    (s->files && S_ISDIR(id->mode) && !is_born(s, id)) ||
+	    (s->excuses && s->a->excuse &&
+	     s->a->excuse(s->a->excuse_arg, buf_str(&s->path), id)))
+		return false;
+	if (!s->found.len)
+		buf_add(&s->found, buf_str(&s->path), s->path.len);
+	return true;
+}
+
 /* Does anything below @dir bear a change made at or after @since? -errno. */
 static int has_newer(struct search *s, int dir, const char *name)
 {
@@ -91,10 +119,8 @@ static int has_newer(struct search *s, int dir, const char *name)
 			fs_names_free(&names);
 			return has_newer_locked(s, dir, name);
 		}
-		if (x == 0 && id.ctime >= s->since && !is_moved(s, &id) &&
-		    !(s->files && S_ISDIR(id.mode) && !is_born(s, &id)))
-			x = !(s->excuses && s->a->excuse &&
-			      s->a->excuse(s->a->excuse_arg, buf_str(&s->path), &id));
+		if (x == 0)
+			x = is_newer(s, &id);
 		if (x == 0 && S_ISDIR(id.mode))
 			x = has_newer(s, fd, names.v[i]);
 		buf_truncate(&s->path, len);
@@ -103,26 +129,51 @@ static int has_newer(struct search *s, int dir, const char *name)
 	return x;
 }
 
-/* A directory that was committed as a whole: is it still what we put there? */
-int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
-		const struct ident *now, struct err *e)
+/* Names what was found below the directory of the step, if that is short enough to be read. */
+static int tell_found(struct apply *a, const struct plan_rec *r, const struct search *s,
+		      const char *what, struct err *e)
 {
-	struct search s = {
-		.a = a, .since = a->since, .moved = a->moved, .excuses = true
-	};
-	int x = 1;
+	AUTO_BUF struct buf text = BUF_INIT;
+	size_t top = strlen(a->layers[r->layer].host) + 1 + strlen(r->rel) + 1;
 
-	if (!S_ISDIR(now->mode) || apply_is_forced(a, r) || !a->since)
-		return 0;
-	if (now->mtime == r->after.mtime) {
-		buf_addf(&s.path, "%s/%s", a->layers[r->layer].host, r->rel);
-		x = has_newer(&s, p->host, p->name);
-		buf_free(&s.path);
+	buf_adds(&text, what);
+	if (s->found.len > top && s->found.len - top < FOUND_MAX) {
+		buf_adds(&text, ": ");
+		text_quote(&text, buf_str(&s->found) + top, s->found.len - top);
 	}
+	return apply_conflict(a, r, buf_str(&text), e);
+}
+
+int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
+		const struct ident *now, bool forward, struct err *e)
+{
+	AUTO_SEARCH struct search s = { .a = a,
+					.since = forward ? a->since_undo : a->since,
+					.moved = a->moved,
+					.excuses = true };
+	const struct ident *was = forward ? &r->before : &r->after;
+	int x;
+
+	if (!S_ISDIR(now->mode) || apply_is_forced(a, r) || !s.since)
+		return 0;
+	buf_addf(&s.path, "%s/%s", a->layers[r->layer].host, r->rel);
+	if (now->mode != was->mode || now->uid != was->uid || now->gid != was->gid)
+		return apply_conflict(
+			a, r,
+			forward ? "was changed on the host"
+				: "was changed on the host after the commit",
+			e);
+	x = now->mtime != was->mtime || is_newer(&s, now);
+	if (x == 0)
+		x = has_newer(&s, p->host, p->name);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	return x ? apply_conflict(
-			   a, r, "holds what was changed on the host after the commit", e)
+	return x ? tell_found(
+			   a, r, &s,
+			   forward ? "holds what was changed on the host after the undo"
+				   : "holds what was changed on the host after the "
+				     "commit",
+			   e)
 		 : 0;
 }
 
@@ -189,7 +240,7 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	if (check_untouched(a, r, now, touched, e) < 0 ||
 	    (forward && apply_check_name(a, r, p, e) < 0))
 		return -1;
-	return forward ? 0 : apply_whole(a, r, p, now, e);
+	return apply_whole(a, r, p, now, forward, e);
 }
 
 /* A directory that is made: is there room for it; and later for what it has taken the place of? */
@@ -199,11 +250,11 @@ static int expect_instead(struct apply *a, const struct plan_rec *r,
 {
 	/* Later commits, and their undos, have been at the directories in it. An empty one of
 	 * somebody's from before those is found when ours is taken away. */
-	struct search s = { .a = a,
-			    .since = a->since,
-			    .moved = a->moved,
-			    .excuses = true,
-			    .files = true };
+	AUTO_SEARCH struct search s = { .a = a,
+					.since = a->since,
+					.moved = a->moved,
+					.excuses = true,
+					.files = true };
 	struct ident kept;
 	int x = 0;
 
@@ -230,12 +281,11 @@ static int expect_instead(struct apply *a, const struct plan_rec *r,
 	if (a->since) {
 		buf_addf(&s.path, "%s/%s", a->layers[r->layer].host, r->rel);
 		x = has_newer(&s, p->host, p->name);
-		buf_free(&s.path);
 	}
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	return x ? apply_conflict(a, r,
-				  "holds what was made on the host after the commit", e)
+	return x ? tell_found(a, r, &s,
+			      "holds what was made on the host after the commit", e)
 		 : 0;
 }
 
@@ -396,7 +446,7 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	bool in_old = is_in_old(r);
-	struct search s = { .a = a, .since = a->began, .moved = INT64_MAX };
+	AUTO_SEARCH struct search s = { .a = a, .since = a->began, .moved = INT64_MAX };
 	struct place p;
 	struct ident out;
 	const char *name;
@@ -418,7 +468,6 @@ int apply_verify(struct apply *a, const struct plan_rec *r, struct err *e)
 		x = !(out.nlink > 1 && apply_is_shared(a, &out));
 	if (x == 0 && S_ISDIR(out.mode) && a->began) {
 		x = has_newer(&s, dir, name);
-		buf_free(&s.path);
 	}
 	if (x < 0)
 		return apply_failed(a, r, x, e);

@@ -54,6 +54,8 @@ void apply_note_shared(struct apply *a, const struct plan_rec *r, bool forward)
 		note_target(a, r);
 	switch (r->kind) {
 	case PLAN_META: /* the host's inode, before and after */
+		if (forward)
+			note_one(a, &r->before);
 		id = r->after;
 		id.ino = r->before.ino;
 		id.btime = r->before.btime;

@@ -272,6 +272,16 @@ static void read_one(struct known *k, uint64_t key)
 	k->only = 0;
 }
 
+void known_read_all(struct known *k)
+{
+	if (k->loaded)
+		return;
+	k->loaded = true;
+	keys_free(&k->keys);
+	forget_all(k);
+	read_all(k);
+}
+
 static bool is_listed(struct known *k, uint64_t key)
 {
 	if (!k->listed) {

@@ -19,6 +19,9 @@ struct known;
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e);
 void known_close(struct known *k);
 
+/* Reads all at once: no question after this asks the journal. */
+void known_read_all(struct known *k);
+
 /* Fails if an answer until now was without what is known, for want of a place to keep that (it is
  * in a file if it is much): then none of them counts. */
 int known_held(const struct known *k, struct err *e);

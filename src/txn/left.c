@@ -204,6 +204,13 @@ bool left_is(struct left *l, uint32_t layer, const char *rel, const struct ident
 	return known_is(l->known, l->a, layer, rel, now);
 }
 
+void left_read(struct left *l)
+{
+	if (!l->known)
+		load(l);
+	known_read_all(l->known);
+}
+
 bool left_is_at(struct left *l, const char *path, const struct ident *now)
 {
 	size_t best = 0, length = 0;

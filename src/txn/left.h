@@ -31,6 +31,8 @@ void left_free(struct left *l); /* NULL is fine */
 
 /* Is the file that the host has there now still what it was, in content and attributes? */
 bool left_is(struct left *l, uint32_t layer, const char *rel, const struct ident *now);
+/* Reads all there is to know, for one who must not use the journal when it asks. */
+void left_read(struct left *l);
 /* The same by its path. */
 bool left_is_at(struct left *l, const char *path, const struct ident *now);
 

@@ -17,7 +17,7 @@ struct operation {
 	bool settled; /* what is staged is on the disk, if staging does not change it */
 	uint64_t objects; /* files and directories concerned, as far as known */
 	char where[512];  /* the path at which a conflict was met, */
-	char why[128];	  /* and what happened there */
+	char why[192];	  /* and what happened there */
 	bool stuck;	  /* see path_note */
 	commit_progress *progress;
 	void *progress_arg;

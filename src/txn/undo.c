@@ -267,7 +267,8 @@ static int look_ahead(struct operation *o, bool redo, struct commit_result *res,
 {
 	struct foresight f = { o, res, redo };
 
-	if (!redo && plan_each(o->plan, false, undo_note_shared, o->apply, e) < 0)
+	if (plan_each(o->plan, false, redo ? redo_note_shared : undo_note_shared,
+		      o->apply, e) < 0)
 		return -1;
 	if (plan_each(o->plan, false, foresee, &f, e) < 0)
 		return -1;
@@ -335,6 +336,9 @@ static bool is_excused(void *arg, const char *path, const struct ident *id)
 {
 	const struct excuses *x = arg;
 
+	/* A child is going to ask, which must not read the journal. */
+	if (!*path)
+		left_read(x->left);
 	return undone_put_back(x->put_back, path, id) || left_is_at(x->left, path, id);
 }
 
@@ -360,6 +364,7 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 		excuses.put_back = undone_new(h, d->target->done_ns);
 		apply_since(o.apply, d->redo ? 0 : d->target->done_ns, is_excused,
 			    &excuses);
+		apply_since_undo(o.apply, d->redo ? d->undo->begun_ns : 0);
 		apply_moved_until(o.apply, last_end(&d->ops));
 	}
 	if (r == 0) {

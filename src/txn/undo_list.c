@@ -333,6 +333,13 @@ int undo_note_shared(void *arg, const struct plan_rec *r, struct err *e)
 	return 0;
 }
 
+int redo_note_shared(void *arg, const struct plan_rec *r, struct err *e)
+{
+	(void)e;
+	apply_note_shared(arg, r, true);
+	return 0;
+}
+
 int undo_list_make(struct operation *o, const struct commit_wish *w, const struct deed *d,
 		   const char *from, const char *name, struct err *e)
 {
@@ -344,8 +351,9 @@ int undo_list_make(struct operation *o, const struct commit_wish *w, const struc
 	if (plan_open(o->dir, from, &p, e) < 0)
 		return -1;
 	r = plan_create(o->dir, name, &s.out, e);
-	if (r == 0 && !d->redo)
-		r = plan_each(p, false, undo_note_shared, o->apply, e);
+	if (r == 0)
+		r = plan_each(p, false, d->redo ? redo_note_shared : undo_note_shared,
+			      o->apply, e);
 	if (r == 0)
 		r = plan_each(p, false, keep_chosen, &s, e);
 	if (r == 0)

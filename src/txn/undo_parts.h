@@ -26,7 +26,8 @@ int undo_list_make(struct operation *o, const struct commit_wish *w, const struc
 /* The host path of a step. */
 char *undo_path(const struct operation *o, const struct plan_rec *r);
 
-/* A plan_fn for an apply: see apply_note_shared(). */
+/* Two plan_fn for an apply: see apply_note_shared(). */
 int undo_note_shared(void *apply, const struct plan_rec *r, struct err *e);
+int redo_note_shared(void *apply, const struct plan_rec *r, struct err *e);
 
 #endif

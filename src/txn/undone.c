@@ -105,19 +105,35 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 	return 0;
 }
 
+/* What a step leaves if it is done: attributes are set on the host's own inode. */
+static struct ident done_by(const struct plan_rec *r)
+{
+	struct ident id = r->after;
+
+	if ((r->kind != PLAN_META && r->kind != PLAN_DIR) || !r->before.mode)
+		return id;
+	if (r->flags & PLAN_TIMES) {
+		id = r->before;
+		id.mtime = r->after.mtime;
+	}
+	id.ino = r->before.ino;
+	id.btime = r->before.btime;
+	return id;
+}
+
 static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct undone *u = arg;
-	const struct ident *id = u->did ? &r->after : &r->before;
+	const struct ident id = u->did ? done_by(r) : r->before;
 	AUTO_FREE char *path = NULL;
 
 	(void)e;
-	if (!id->mode || r->kind == PLAN_BASE || r->layer >= u->nlayers)
+	if (!id.mode || r->kind == PLAN_BASE || r->layer >= u->nlayers)
 		return 0;
 	path = xasprintf("%s/%s", u->layers[r->layer].host, r->rel);
 	if ((u->n & (u->n - 1)) == 0)
 		u->v = xrealloc(u->v, (u->n ? 2 * u->n : 64) * sizeof(*u->v));
-	u->v[u->n++] = (struct version){ key_of(path), u->from, u->until, *id };
+	u->v[u->n++] = (struct version){ key_of(path), u->from, u->until, id };
 	return 0;
 }
 
