@@ -3,77 +3,58 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
-/* The directory a path starts from, as a name of ours. */
-static void base_name(pid_t pid, int dirfd, const char *path, char *out, size_t len)
+bool caller_is_directory(const struct viewmounts *m, pid_t pid, int dirfd,
+			 const char *path)
 {
-	if (path[0] == '/')
-		snprintf(out, len, "/proc/%d/root", (int)pid);
-	else if (dirfd == AT_FDCWD)
-		snprintf(out, len, "/proc/%d/cwd", (int)pid);
-	else
-		snprintf(out, len, "/proc/%d/fd/%d", (int)pid, dirfd);
+	struct callpath p;
+	AUTO_CLOSE int fd = -1;
+	uint64_t mount;
+
+	if (callpath_start(&p, pid, dirfd, path) == 0)
+		fd = callpath_open(&p, O_DIRECTORY | O_NOFOLLOW);
+	callpath_end(&p);
+	return fd >= 0 && viewmounts_has(m, fd, &mount);
 }
 
-bool caller_is_directory(pid_t pid, int dirfd, const char *path)
+bool caller_stat(pid_t pid, const char *path, struct stat *st)
 {
-	char base[64], full[PATH_MAX + sizeof(base) + 3];
-	struct stat st;
-	int n;
+	struct callpath p;
+	AUTO_CLOSE int fd = -1;
 
-	base_name(pid, dirfd, path, base, sizeof(base));
-	n = snprintf(full, sizeof(full), "%s/%s/.", base, path);
-	/* Mostly this says that it is none, and saves the kernel the look at all its attributes. */
-	if (faccessat(AT_FDCWD, full, F_OK, AT_EACCESS) < 0 && errno != EACCES &&
-	    errno != ENAMETOOLONG)
-		return false;
-	full[n - 2] = '\0';
-	return lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
+	if (callpath_start(&p, pid, AT_FDCWD, path) == 0)
+		fd = callpath_open(&p, O_NOFOLLOW);
+	callpath_end(&p);
+	return fd >= 0 && fstat(fd, st) == 0;
 }
 
-int caller_find(int base, char *path, struct caller_place *p)
+int caller_start(struct caller_place *p, const struct viewmounts *m, pid_t pid, int dirfd,
+		 const char *path)
 {
-	size_t n = strlen(path);
-	char *slash, *name;
+	int r = callpath_start(&p->path, pid, dirfd, path);
 
-	while (n > 1 && path[n - 1] == '/')
-		path[--n] = '\0';
-	slash = strrchr(path, '/');
-	name = slash ? slash + 1 : path;
-	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return -EBUSY;
-	if (strlen(name) > NAME_MAX)
-		return -ENAMETOOLONG;
-	memcpy(p->name, name, strlen(name) + 1);
-	*name = '\0';
-	while (*path == '/')
-		path++; /* the base is the caller's root already */
-	p->dir = openat(base, *path ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return p->dir < 0 ? -errno : 0;
+	p->dir = -1;
+	if (r == 0)
+		r = callpath_hold(&p->path);
+	if (r == 0 && !viewmounts_is_root(m, p->path.root))
+		r = -EXDEV;
+	return r;
 }
 
-int caller_base(pid_t pid, int dirfd, const char *path)
+int caller_find(struct caller_place *p, const struct viewmounts *m)
 {
-	char name[64];
-	int fd;
-
-	base_name(pid, dirfd, path, name, sizeof(name));
-	fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	p->dir = callpath_open_parent(&p->path, p->name);
+	if (p->dir < 0)
+		return p->dir;
+	return viewmounts_has(m, p->dir, &p->mount) ? 0 : -EXDEV;
 }
 
-bool caller_same_root(pid_t pid)
+void caller_end(struct caller_place *p)
 {
-	struct stat a, b;
-	char name[64];
-
-	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
-	return stat(name, &a) == 0 && stat("/", &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	callpath_end(&p->path);
+	cleanup_close(&p->dir);
+	p->dir = -1;
 }

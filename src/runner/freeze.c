@@ -73,26 +73,31 @@ static bool read_stat(const char *path, char *state, pid_t *ppid, long *threads)
 	return true;
 }
 
-void helpers_add(struct helpers *h, pid_t pid)
+void helpers_add(struct helpers *h, pid_t pid, uint64_t call)
 {
 	if (h->n == h->cap) {
 		h->cap = h->cap ? 2 * h->cap : 8;
 		h->v = xrealloc(h->v, h->cap * sizeof(*h->v));
 	}
-	h->v[h->n++] = pid;
+	h->v[h->n++] = (struct helper){ pid, call };
 }
 
-void helpers_remove(struct helpers *h, pid_t pid)
+uint64_t helpers_remove(struct helpers *h, pid_t pid)
 {
+	uint64_t call = 0;
+
 	for (size_t i = 0; i < h->n; i++)
-		if (h->v[i] == pid)
+		if (h->v[i].pid == pid) {
+			call = h->v[i].call;
 			h->v[i--] = h->v[--h->n];
+		}
+	return call;
 }
 
 bool helpers_has(const struct helpers *h, pid_t pid)
 {
 	for (size_t i = 0; i < h->n; i++)
-		if (h->v[i] == pid)
+		if (h->v[i].pid == pid)
 			return true;
 	return false;
 }

@@ -19,11 +19,15 @@ struct freeze {
 
 /* Processes of PID 1's own, which do something for the inside: they are not stopped half way. */
 struct helpers {
-	pid_t *v;
+	struct helper {
+		pid_t pid;
+		uint64_t call; /* the one that it answers */
+	} * v;
 	size_t n, cap;
 };
-void helpers_add(struct helpers *h, pid_t pid);
-void helpers_remove(struct helpers *h, pid_t pid);
+void helpers_add(struct helpers *h, pid_t pid, uint64_t call);
+uint64_t helpers_remove(struct helpers *h,
+			pid_t pid); /* which call; 0: it was none of them */
 bool helpers_has(const struct helpers *h, pid_t pid);
 
 /* 0, or -ETIMEDOUT if one would not stop, or a helper did not end: then all go on again. */

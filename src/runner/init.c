@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/param.h>
 #include <sys/prctl.h>
@@ -367,6 +368,9 @@ static int shake_hands(struct init *in, int sock, struct err *e)
 	r = unotify_open(&in->notify.u, fd);
 	if (r < 0)
 		return err_sys(e, r, "cannot listen to the system call filter");
+	in->notify.turn = memfd_create("turn", MFD_CLOEXEC);
+	if (in->notify.turn < 0)
+		return err_sys(e, errno, "cannot keep renames in order");
 	make_gate(in);
 	return 0;
 }
@@ -454,9 +458,13 @@ static int start(struct init *in, struct err *e)
 {
 	AUTO_CLOSE int root = -1;
 	struct ctl_msg m, go = { .type = CTL_GO };
+	int r;
 
 	if (furnish(in, e) < 0)
 		return -1;
+	r = viewmounts_note(&in->notify.mounts, in->child);
+	if (r < 0)
+		return err_sys(e, r, "cannot see what the command sees");
 	prctl(PR_SET_DUMPABLE, 0);
 	/* Our caller has something to do first, and so had we: whoever is later is waited for. */
 	m = (struct ctl_msg){ .type = CTL_STARTED,
@@ -574,9 +582,8 @@ static bool reap_one(struct init *in)
 		return false;
 	if (in->notify.gate && gate_waited(in->notify.gate, pid, status))
 		return true;
-	if (!WIFSTOPPED(status))
-		helpers_remove(&in->notify.helpers, pid);
-	else if (freeze_has(&in->control.freeze, pid))
+	notify_reaped(&in->notify, pid, status);
+	if (WIFSTOPPED(status) && freeze_has(&in->control.freeze, pid))
 		return true;
 	if (control_reaped(&in->control, pid, status) || pid != in->child)
 		return true;

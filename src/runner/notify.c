@@ -6,19 +6,22 @@
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "runner/caller.h"
+#include "runner/movedir.h"
 #include "sys/guise.h"
-#include "sys/movedir.h"
 #include "sys/peek.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
@@ -82,56 +85,127 @@ static void decode(const struct seccomp_data *d, struct rename_args *a)
 								   : 0 };
 }
 
-/* In a child: the rename, done for the caller. */
-static int rename_for(const struct notify *n, const struct rename_args *a, char *old)
+/* What a helper says if the call is the kernel's to answer. */
+enum { LEAVE = 1 };
+
+/* One at a time in a mount: what one is emptying is not to be emptied by another. */
+static int wait_for_turn(const struct notify *n, uint64_t mount)
 {
-	struct caller_place from = { .dir = -1 }, to = { .dir = -1 };
-	AUTO_CLOSE int oldbase = -1, newbase = -1;
-	pid_t pid = (pid_t)n->u.req->pid;
-	struct guise caller;
-	char new[PATH_MAX];
-	ssize_t len = peek_string(pid, a->new, new, sizeof(new));
+	struct flock turn = { .l_type = F_WRLCK,
+			      .l_whence = SEEK_SET,
+			      .l_start = (off_t)(mount & INT32_MAX),
+			      .l_len = 1 };
 	int r;
 
-	if (len < 0)
-		return (int)len;
-	if (!caller_same_root(pid))
-		return -EXDEV;
-	oldbase = caller_base(pid, a->olddir, old);
-	newbase = caller_base(pid, a->newdir, new);
-	if (oldbase < 0 || newbase < 0)
-		return oldbase < 0 ? oldbase : newbase;
-	r = unotify_valid(&n->u, n->u.req->id) ? guise_take(&caller, pid) : -ENOENT;
-	if (r == 0)
-		r = caller_find(oldbase, old, &from);
-	if (r == 0)
-		r = caller_find(newbase, new, &to);
-	if (r < 0)
-		return r;
-	if (syscall(SYS_renameat2, from.dir, from.name, to.dir, to.name, a->flags) == 0)
+	do /* let go by the kernel, whatever becomes of us */
+		r = fcntl(n->turn, F_SETLKW, &turn);
+	while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : 0;
+}
+
+/* As the kernel does it, or else with what it lacks. */
+static int rename_places(const struct notify *n, const struct caller_place *from,
+			 const struct caller_place *to, unsigned flags,
+			 const struct guise *caller)
+{
+	int r;
+
+	if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
 		return 0;
 	if (errno != EXDEV)
 		return -errno;
-	if (a->flags == RENAME_EXCHANGE)
-		return movedir_exchange(from.dir, from.name, to.dir, to.name, &caller);
-	if (a->flags & ~(unsigned)RENAME_NOREPLACE)
+	r = wait_for_turn(n, from->mount);
+	if (r < 0)
+		return r;
+	if (!unotify_valid(&n->u, n->u.req->id))
+		return -ENOENT;
+	/* Whoever had the turn before may have taken it away. */
+	if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
+		return 0;
+	if (errno != EXDEV)
+		return -errno;
+	if (flags == RENAME_EXCHANGE)
+		return movedir_exchange(from->dir, from->name, to->dir, to->name, caller);
+	if (flags & ~(unsigned)RENAME_NOREPLACE)
 		return -EXDEV;
-	if (a->flags & RENAME_NOREPLACE &&
-	    faccessat(to.dir, to.name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (flags & RENAME_NOREPLACE &&
+	    faccessat(to->dir, to->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
-	return movedir(from.dir, from.name, to.dir, to.name, &caller);
+	return movedir(from->dir, from->name, to->dir, to->name, caller);
+}
+
+static bool is_directory(const struct caller_place *p)
+{
+	struct stat st;
+
+	return fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode);
+}
+
+/* With rights over the caller first, then with no more than its own. */
+static int find_places(const struct notify *n, const struct rename_args *a,
+		       const char *old, const char *new, struct caller_place *from,
+		       struct caller_place *to, struct guise *caller)
+{
+	pid_t pid = (pid_t)n->u.req->pid;
+
+	if (caller_start(from, &n->mounts, pid, a->olddir, old) < 0 ||
+	    caller_start(to, &n->mounts, pid, a->newdir, new) < 0)
+		return LEAVE;
+	if (!unotify_valid(&n->u, n->u.req->id))
+		return -ENOENT;
+	if (guise_take(caller, pid, viewmounts_users(&n->mounts, pid)) < 0)
+		return -EPERM;
+	if (caller_find(from, &n->mounts) < 0 || caller_find(to, &n->mounts) < 0 ||
+	    from->mount != to->mount)
+		return LEAVE;
+	if (!is_directory(from) && !(a->flags == RENAME_EXCHANGE && is_directory(to)))
+		return LEAVE;
+	return 0;
+}
+
+/* In a child: the rename, done for the caller. */
+static int rename_for(const struct notify *n, const struct rename_args *a,
+		      const char *old)
+{
+	struct caller_place from = { .path = CALLPATH_NONE, .dir = -1 }, to = from;
+	struct guise caller;
+	char new[PATH_MAX];
+	int r;
+
+	if (peek_string((pid_t)n->u.req->pid, a->new, new, sizeof(new)) < 0)
+		return LEAVE;
+	r = find_places(n, a, old, new, &from, &to, &caller);
+	if (r == 0)
+		r = rename_places(n, &from, &to, a->flags, &caller);
+	caller_end(&from);
+	caller_end(&to);
+	return r;
 }
 
 /* Is it one that the kernel may refuse? Else it is let through. */
-static bool concerns_directory(pid_t pid, const struct rename_args *a, const char *old)
+static bool concerns_directory(const struct notify *n, const struct rename_args *a,
+			       const char *old)
 {
+	pid_t pid = (pid_t)n->u.req->pid;
 	char new[PATH_MAX];
 
-	if (caller_is_directory(pid, a->olddir, old))
+	if (caller_is_directory(&n->mounts, pid, a->olddir, old))
 		return true;
 	return a->flags == RENAME_EXCHANGE &&
 	       peek_string(pid, a->new, new, sizeof(new)) >= 0 &&
-	       caller_is_directory(pid, a->newdir, new);
+	       caller_is_directory(&n->mounts, pid, a->newdir, new);
+}
+
+/* Two descriptors for each level of a tree. */
+static void allow_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
 }
 
 static int serve_rename(struct notify *n)
@@ -144,20 +218,41 @@ static int serve_rename(struct notify *n)
 
 	decode(&req->data, &a);
 	if (peek_string((pid_t)req->pid, a.old, old, sizeof(old)) < 0 ||
-	    !concerns_directory((pid_t)req->pid, &a, old))
+	    !concerns_directory(n, &a, old))
 		return unotify_answer(&n->u, req->id, 0, true);
 	child = fork();
 	if (child < 0)
 		return unotify_answer(&n->u, req->id, -ENOMEM, false);
 	if (child > 0) {
 		n->renames++;
-		helpers_add(&n->helpers, child);
+		helpers_add(&n->helpers, child, req->id);
 		return 0;
 	}
+	allow_descriptors();
 	r = rename_for(n, &a, old);
-	log_debug("rename of directory %s: %s", old, r < 0 ? strerror(-r) : "done");
-	unotify_answer(&n->u, req->id, r, false);
+	log_debug("rename of directory %s: %s", old,
+		  r < 0	       ? strerror(-r)
+		  : r == LEAVE ? "left to the kernel"
+			       : "done");
+	unotify_answer(&n->u, req->id, r == LEAVE ? 0 : r, r == LEAVE);
 	_exit(0);
+}
+
+void notify_reaped(struct notify *n, pid_t pid, int status)
+{
+	uint64_t call;
+
+	if (!helpers_has(&n->helpers, pid))
+		return;
+	if (WIFSTOPPED(status)) {
+		/* Somebody waits for it, and others may wait for their turn. */
+		kill(pid, SIGCONT);
+		return;
+	}
+	call = helpers_remove(&n->helpers, pid);
+	/* It has not come to its end: nobody else will answer. */
+	if (status)
+		unotify_answer(&n->u, call, -EIO, false);
 }
 
 /* Is it git that calls? By its name alone: nobody gains anything by it. */
@@ -179,12 +274,9 @@ static bool is_git(pid_t pid)
 /* Is it a file that was there before anything ran inside? */
 static bool is_older(const struct notify *n, const char *path)
 {
-	char full[PATH_MAX + 64];
 	struct stat st;
 
-	snprintf(full, sizeof(full), "/proc/%d/%s/%s", (int)n->u.req->pid,
-		 path[0] == '/' ? "root" : "cwd", path);
-	return lstat(full, &st) == 0 && S_ISREG(st.st_mode) &&
+	return caller_stat((pid_t)n->u.req->pid, path, &st) && S_ISREG(st.st_mode) &&
 	       (st.st_ctim.tv_sec < n->began.tv_sec ||
 		(st.st_ctim.tv_sec == n->began.tv_sec &&
 		 st.st_ctim.tv_nsec < n->began.tv_nsec));

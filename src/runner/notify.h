@@ -7,16 +7,18 @@
 
 #include "gate/gate.h"
 #include "runner/freeze.h"
+#include "runner/viewmounts.h"
 #include "sys/unotify.h"
 
 /*
  * The sandbox's seccomp filter and its one listener. The inside installs the filter and hands
  * the listener to PID 1, which answers here.
  *
- * A rename of anything but a directory is let through untouched: whatever the caller's
- * other threads make of its arguments meanwhile, the kernel does no more than a plain
- * rename. Directories are renamed by a child of PID 1, so that a long move holds up nobody
- * else: only those that the caller could rename (sys/movedir.h).
+ * A rename of anything but a directory in one of the view's overlays is let through untouched:
+ * whatever the caller's other threads make of its arguments meanwhile, the kernel does no more than
+ * a plain rename. Directories are renamed by a child of PID 1, so that a long move holds up nobody
+ * else: only those that the caller could rename (runner/movedir.h), found as the kernel finds them
+ * for the caller (runner/caller.h). What cannot be found that way is let through, too.
  *
  * For an ordinary user git is told that it cannot link what the host has, and copies it: the
  * kernel gives the second name another inode number, and git dies of that.
@@ -34,9 +36,14 @@ struct notify {
 	struct timespec began;	/* before anything ran inside, by the coarse clock */
 	uint64_t renames;	/* directories renamed for the inside */
 	struct helpers helpers; /* who are at it */
+	int turn;		/* whose turn it is: a file to be locked */
+	struct viewmounts mounts;
 };
 
 /* Answers one request if there is one. 0, or -errno if the listener is of no use any more. */
 int notify_serve(struct notify *n);
+
+/* A child of PID 1's has ended or stopped: it may have been a helper, for whom somebody waits. */
+void notify_reaped(struct notify *n, pid_t pid, int status);
 
 #endif

@@ -30,6 +30,13 @@ struct callpath {
 	int base; /* where @rest begins; -1: at the root */
 	char rest[PATH_MAX];
 };
+#define CALLPATH_NONE        \
+	{                    \
+		0, -1, -1,   \
+		{            \
+			'\0' \
+		}            \
+	}
 
 /*
  * @dirfd: AT_FDCWD, or a descriptor of the caller's. Returns 0 or -errno; callpath_end() is due

@@ -4,31 +4,52 @@
 #include <errno.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-static int set_caps(cap_flag_value_t value)
-{
-	cap_value_t caps[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
-			       CAP_CHOWN, CAP_FSETID };
-	cap_t c = cap_get_proc();
-	int r;
+#define BIT(cap) (1U << (cap))
+#define FILES                                                                 \
+	(BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_FOWNER) | \
+	 BIT(CAP_CHOWN) | BIT(CAP_FSETID))
+#define IDS (BIT(CAP_SETUID) | BIT(CAP_SETGID))
 
-	if (!c)
+/* What is not in @permitted is gone for good. */
+static int set_caps(uint32_t permitted, uint32_t effective)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2], was[2];
+
+	if (syscall(SYS_capget, &h, was) < 0)
 		return -errno;
-	r = cap_set_flag(c, CAP_EFFECTIVE, ARRAY_SIZE(caps), caps, value);
-	if (r == 0)
-		r = cap_set_proc(c);
-	r = r < 0 ? -errno : 0;
-	cap_free(c);
-	return r;
+	memset(d, 0, sizeof(d));
+	d[0].permitted = was[0].permitted & permitted;
+	d[0].effective = d[0].permitted & effective;
+	return syscall(SYS_capset, &h, d) < 0 ? -errno : 0;
+}
+
+/* To files we are @uid and @gid, with the capabilities @caps of those that are left. */
+static int become(uid_t uid, gid_t gid, uint32_t caps)
+{
+	int r = set_caps(FILES | IDS, IDS);
+
+	if (r < 0)
+		return r;
+	setfsgid(gid);
+	setfsuid(uid);
+	if ((uid_t)setfsuid((uid_t)-1) != uid || (gid_t)setfsgid((gid_t)-1) != gid)
+		return -EPERM;
+	r = set_caps(FILES | IDS, caps);
+	/* The kernel may have made us readable for others of that user. */
+	return r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : r;
 }
 
 /* Our own groups could open to the other what is closed to him. */
@@ -48,43 +69,42 @@ static int set_groups(const char *list)
 	return setgroups(n, v) < 0 ? -errno : 0;
 }
 
-int guise_take(struct guise *g, pid_t pid)
+int guise_take(struct guise *g, pid_t pid, bool privileged)
 {
 	AUTO_FREE char *path = xasprintf("/proc/%d/status", (int)pid), *line = NULL;
 	AUTO_FREE char *groups = NULL;
 	AUTO_FCLOSE FILE *f = fopen(path, "re");
 	unsigned uid = UINT_MAX, gid = UINT_MAX;
+	unsigned long long caps = 0;
 	size_t room = 0;
 	int r;
 
 	while (f && getline(&line, &room, f) >= 0) {
 		sscanf(line, "Uid: %*u %*u %*u %u", &uid);
 		sscanf(line, "Gid: %*u %*u %*u %u", &gid);
+		sscanf(line, "CapEff: %llx", &caps);
 		if (!groups && strncmp(line, "Groups:", 7) == 0)
 			groups = xstrdup(line + 7);
 	}
 	if (uid == UINT_MAX || gid == UINT_MAX || !groups)
 		return -ESRCH;
-	*g = (struct guise){ .uid = uid, .gid = gid, .own = geteuid() == 0 && uid == 0 };
+	*g = (struct guise){ uid, gid, privileged ? (uint32_t)caps & FILES : 0 };
 	/* An ordinary user's groups are his everywhere, and not to be set. */
-	r = geteuid() == 0 && !g->own ? set_groups(groups) : 0;
+	r = geteuid() == 0 ? set_groups(groups) : 0;
 	return r < 0 ? r : guise_on(g);
 }
 
 int guise_on(const struct guise *g)
 {
-	if (g->own)
-		return 0;
-	setfsgid(g->gid);
-	setfsuid(g->uid);
-	return set_caps(CAP_CLEAR);
+	return become(g->uid, g->gid, g->caps);
 }
 
-int guise_off(const struct guise *g)
+int guise_off(void)
 {
-	if (g->own)
-		return 0;
-	setfsgid(getegid());
-	setfsuid(geteuid());
-	return set_caps(CAP_SET);
+	return become(geteuid(), getegid(), FILES);
+}
+
+bool guise_owns_all(const struct guise *g)
+{
+	return g->caps & BIT(CAP_FOWNER);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STET_SYS_MOVEDIR_H
-#define STET_SYS_MOVEDIR_H
+#ifndef STET_RUNNER_MOVEDIR_H
+#define STET_RUNNER_MOVEDIR_H
 
 #include "sys/guise.h"
 
