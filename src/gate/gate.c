@@ -166,6 +166,11 @@ static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 }
 
 /* While records gather nobody is woken for an end alone: it is found before they are sent. */
+int gate_holds(const struct gate *g)
+{
+	return g->exits.epoll;
+}
+
 int gate_exits_fd(const struct gate *g)
 {
 	return gate_ready(g) && !g->send_at ? g->exits.epoll : -1;

@@ -114,6 +114,8 @@ void gate_tick(struct gate *g);
 
 /* Readable when a process has ended, for gate_exits() then; -1: not now. */
 int gate_exits_fd(const struct gate *g);
+/* A descriptor of its own that it has from the beginning; -1: none. */
+int gate_holds(const struct gate *g);
 void gate_exits(struct gate *g);
 
 /* A verdict kill: the sandbox is to end now. */

@@ -22,6 +22,7 @@
 #include "ckpt/ckpt.h"
 #include "runner/ctl.h"
 #include "runner/live.h"
+#include "sys/fs.h"
 
 enum { FROZEN_MAX_MS = 120000, FDS_MAX = 1024, NAMES_MAX = 1 << 20 };
 
@@ -73,8 +74,10 @@ static int set_mark(const struct control *c, char mark)
 	return c->mark < 0 || pwrite(c->mark, &mark, 1, 0) == 1 ? 0 : -1;
 }
 
+/* What comes from the host is held only while nobody runs. */
 static void thaw(struct control *c)
 {
+	forget_fds(c);
 	if (c->frozen)
 		freeze_thaw(&c->freeze);
 	c->frozen = false;
@@ -203,7 +206,7 @@ static void take_fd(struct control *c, const struct ctl_msg *m, int *fd)
 		}
 		slot = &c->fds[i];
 	}
-	if (!slot)
+	if (!slot || !c->frozen)
 		return;
 	cleanup_close(slot);
 	*slot = TAKE_FD(*fd);
@@ -227,6 +230,22 @@ static bool read_names(int fd, struct buf *b)
 static int came(const struct control *c, size_t i)
 {
 	return i < c->nfds ? c->fds[i] : -1;
+}
+
+/*
+ * A layer where the view has it: the inside may have put a link, or another directory, on the way
+ * to it.
+ */
+static int open_layer(const char *path)
+{
+	AUTO_CLOSE int fd = fs_open_view(path, O_RDONLY | O_DIRECTORY, false);
+	struct statx x;
+
+	if (fd < 0)
+		return fd;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO, &x) < 0)
+		return -errno;
+	return x.stx_attributes & STATX_ATTR_MOUNT_ROOT ? TAKE_FD(fd) : -ESTALE;
 }
 
 static int open_layers(const struct control *c, const struct buf *names,
@@ -254,9 +273,9 @@ static int open_layers(const struct control *c, const struct buf *names,
 					.past = -1,
 					.host = came(c, 2 * layers->n),
 					.objects = came(c, 2 * layers->n + 1) };
-		l->up = open(l->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		l->up = open_layer(l->path);
 		if (l->up < 0)
-			return -errno;
+			return l->up;
 		layers->n++;
 	}
 	return 0;

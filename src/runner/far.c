@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/xattr.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "sys/fs.h"
+#include "sys/mount.h"
 #include "sys/mountinfo.h"
 
 /* The stage lies in the state directory, beside the store of that filesystem. */
@@ -18,6 +20,16 @@ static bool is_far(const struct view *v, const char *dir)
 					 (size_t)(strrchr(v->stage, '/') - v->stage));
 
 	return !path_within(dir, state);
+}
+
+/* A mount of its own, with nothing above it: nobody gets from here to the rest of the store. */
+static int open_apart(const char *up)
+{
+	AUTO_CLOSE int mount = mount_clone(AT_FDCWD, up, false,
+					   MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |
+						   MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+
+	return mount < 0 ? -1 : openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 void far_add(struct far *f, const struct view *v, size_t layer)
@@ -31,7 +43,7 @@ void far_add(struct far *f, const struct view *v, size_t layer)
 	if (f->n == FAR_MAX || number >= FAR_MAX || !is_far(v, up))
 		return;
 	l->number = number;
-	l->upper = open(up, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	l->upper = open_apart(up);
 	if (l->upper < 0 || fstat(l->upper, &l->was) < 0) {
 		cleanup_close(&l->upper);
 		return;

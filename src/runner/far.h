@@ -22,7 +22,7 @@ struct far {
 	struct far_layer {
 		unsigned long
 			number; /* as in the name of its directory; less than FAR_MAX */
-		int upper;	/* for reading */
+		int upper; /* for reading, read-only, the root of a mount that is nowhere else */
 		struct stat was;
 		ssize_t attrs; /* bytes of their names, then */
 	} v[FAR_MAX];

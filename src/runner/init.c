@@ -29,6 +29,7 @@
 #include "runner/control.h"
 #include "runner/ctl.h"
 #include "runner/door.h"
+#include "runner/hold.h"
 #include "runner/notify.h"
 #include "sys/landlock.h"
 #include "sys/ns.h"
@@ -47,9 +48,10 @@ enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_DOOR = 8, FD_FIRST_FREE = 9 };
 
 struct init {
 	const struct init_args *a;
-	int pty;       /* the slave, or -1 */
-	int child;     /* the command */
-	int sysctl;    /* the host's /proc/sys/user */
+	int pty;    /* the slave, or -1 */
+	int child;  /* the command */
+	int sysctl; /* the host's /proc/sys/user; for the command's process alone */
+	int sigfd;
 	int hand;      /* the command's socket until it has been executed; -1 after */
 	int main;      /* the mount that the command works in (build.h), or -1 */
 	int64_t go_ns; /* when it was let go */
@@ -322,6 +324,8 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
 	environ = (char **)(uintptr_t)spec->envp;
+	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+		give_up(sock, "cannot part with the host's descriptors", errno);
 	not_executed(sock, execute(spec->argv), false);
 }
 
@@ -454,6 +458,33 @@ static int furnish(struct init *in, struct err *e)
 	return fork_command(in, e) < 0 ? -1 : shake_hands(in, in->hand, e);
 }
 
+/* Before the command runs: nothing that leads out of what it sees is held any more. */
+static int part_with_host(struct init *in, struct err *e)
+{
+	const struct init_args *a = in->a;
+	const struct control *c = &in->control;
+	struct held v[FAR_MAX + 24] = { { 0 } };
+	const int plain[] = { FD_CTL,	       in->pty,		in->sigfd, in->hand,
+			      in->notify.u.fd, in->notify.turn, c->listen };
+	size_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		v[n++] = (struct held){ plain[i], HOLD_PLAIN };
+	for (int i = 0; i < 3; i++)
+		v[n++] = (struct held){ a->stdio[i] < 0 ? -1 : FD_STDIO + i, HOLD_PLAIN };
+	if (in->notify.gate) {
+		v[n++] = (struct held){ FD_GATE, HOLD_PLAIN };
+		v[n++] = (struct held){ gate_holds(in->notify.gate), HOLD_PLAIN };
+	}
+	v[n++] = (struct held){ in->main, HOLD_INSIDE };
+	v[n++] = (struct held){ in->notify.mounts.root, HOLD_INSIDE };
+	for (size_t i = 0; i < in->far.n; i++)
+		v[n++] = (struct held){ in->far.v[i].upper, HOLD_APART };
+	r = hold_only(&in->notify.mounts, v, n);
+	return r < 0 ? err_sys(e, r, "cannot part with the host's descriptors") : 0;
+}
+
 static int start(struct init *in, struct err *e)
 {
 	AUTO_CLOSE int root = -1;
@@ -465,6 +496,8 @@ static int start(struct init *in, struct err *e)
 	r = viewmounts_note(&in->notify.mounts, in->child);
 	if (r < 0)
 		return err_sys(e, r, "cannot see what the command sees");
+	if (part_with_host(in, e) < 0)
+		return -1;
 	prctl(PR_SET_DUMPABLE, 0);
 	/* Our caller has something to do first, and so had we: whoever is later is waited for. */
 	m = (struct ctl_msg){ .type = CTL_STARTED,
@@ -600,12 +633,12 @@ static void reap(struct init *in)
 }
 
 /* First who may be waiting for us, then the signal, then who came before that. */
-static void on_signal(struct init *in, int sigfd)
+static void on_signal(struct init *in)
 {
 	struct signalfd_siginfo si;
 
 	reap_one(in);
-	if (read(sigfd, &si, sizeof(si)) > 0)
+	if (read(in->sigfd, &si, sizeof(si)) > 0)
 		reap(in);
 }
 
@@ -642,11 +675,11 @@ static int sooner(int a, int b)
 	return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-_Noreturn static void supervise(struct init *in, int sigfd)
+_Noreturn static void supervise(struct init *in)
 {
 	struct pollfd p[POLL_COUNT] = {
 		[POLL_LISTENER] = { .fd = in->notify.u.fd },
-		[POLL_SIGNAL] = { .fd = sigfd, .events = POLLIN },
+		[POLL_SIGNAL] = { .fd = in->sigfd, .events = POLLIN },
 		[POLL_CTL] = { .fd = FD_CTL, .events = POLLIN },
 		[POLL_HAND] = { .events = POLLIN },
 		[POLL_GATE] = { .fd = in->notify.gate ? FD_GATE : -1 },
@@ -676,7 +709,7 @@ _Noreturn static void supervise(struct init *in, int sigfd)
 			continue;
 		}
 		if (p[POLL_SIGNAL].revents)
-			on_signal(in, sigfd);
+			on_signal(in);
 		/* It has ended before the command could ask for anything. */
 		if (p[POLL_HAND].revents && in->hand >= 0)
 			hear_command(in);
@@ -710,7 +743,7 @@ _Noreturn void init_main(const struct init_args *a)
 			   .control = { .listen = -1, .client = -1, .mark = -1 } };
 	struct err e = { 0 };
 	sigset_t chld;
-	int sigfd, r;
+	int r;
 
 	r = close_host(a);
 	if (r < 0) {
@@ -725,13 +758,13 @@ _Noreturn void init_main(const struct init_args *a)
 	sigaddset(&chld, SIGTTOU);
 	sigprocmask(SIG_SETMASK, &chld, NULL);
 	sigdelset(&chld, SIGTTOU);
-	sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (sigfd < 0) {
+	in.sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (in.sigfd < 0) {
 		err_sys(&e, errno, "cannot watch for signals");
 		fail(&e);
 	}
 	if (enter(&in, &e) < 0 || start(&in, &e) < 0)
 		fail(&e);
 	signal(SIGPIPE, SIG_IGN);
-	supervise(&in, sigfd);
+	supervise(&in);
 }

@@ -11,9 +11,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-/* No tree of ours is deeper; a descriptor in one that is does not come from us. */
-enum { UP_MAX = 4096 };
-
 static bool mount_of(int fd, uint64_t *mount)
 {
 	struct statx x;
@@ -135,87 +132,4 @@ bool viewmounts_is_ours(const struct viewmounts *m, pid_t caller, pid_t target)
 	default:
 		return true;
 	}
-}
-
-static bool same_place(int a, int b)
-{
-	uint64_t x, y;
-	struct stat s, t;
-
-	return mount_of(a, &x) && mount_of(b, &y) && x == y && fstat(a, &s) == 0 &&
-	       fstat(b, &t) == 0 && same(&s, &t);
-}
-
-/* Where ".." leads from @fd in the end; -errno. */
-static int climb(int fd)
-{
-	AUTO_CLOSE int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	for (int i = 0; at >= 0 && i < UP_MAX; i++) {
-		int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-		if (up >= 0 && same_place(at, up)) {
-			close(up);
-			return TAKE_FD(at);
-		}
-		close(at);
-		at = up;
-	}
-	return at < 0 ? -errno : -EXDEV;
-}
-
-static int check_dir(const struct viewmounts *m, int fd, enum hold how)
-{
-	AUTO_CLOSE int top = climb(fd),
-		       root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (top < 0)
-		return top;
-	if (root < 0)
-		return -errno;
-	if (how == HOLD_APART)
-		return same_place(top, fd) && !same_place(top, root) ? 0 : -EXDEV;
-	return same_place(top, root) || same_place(top, m->root) ? 0 : -EXDEV;
-}
-
-static int check(const struct viewmounts *m, const struct held *h)
-{
-	struct stat st;
-
-	if (fstat(h->fd, &st) < 0)
-		return -errno;
-	if (h->how == HOLD_PLAIN)
-		return S_ISDIR(st.st_mode) ? -EXDEV : 0;
-	return check_dir(m, h->fd, h->how);
-}
-
-static int by_fd(const void *a, const void *b)
-{
-	return ((const struct held *)a)->fd - ((const struct held *)b)->fd;
-}
-
-int viewmounts_hold(const struct viewmounts *m, struct held *v, size_t n)
-{
-	AUTO_CLOSE int cwd = -1;
-	unsigned next = 0;
-	int r = 0;
-
-	qsort(v, n, sizeof(*v), by_fd);
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].fd < 0)
-			continue;
-		if ((unsigned)v[i].fd > next &&
-		    close_range(next, (unsigned)v[i].fd - 1, 0) < 0)
-			return -errno;
-		next = (unsigned)v[i].fd + 1;
-	}
-	if (close_range(next, ~0U, 0) < 0)
-		return -errno;
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = v[i].fd < 0 ? 0 : check(m, &v[i]);
-	if (r == 0) {
-		cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		r = cwd < 0 ? -errno : check_dir(m, cwd, HOLD_INSIDE);
-	}
-	return r;
 }

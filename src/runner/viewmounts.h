@@ -43,21 +43,4 @@ bool viewmounts_users(const struct viewmounts *m, pid_t pid);
 /* Is @target, a number that @caller has given, a process of ours? */
 bool viewmounts_is_ours(const struct viewmounts *m, pid_t caller, pid_t target);
 
-/* A directory that PID 1 goes on holding. */
-enum hold {
-	HOLD_PLAIN,  /* is none */
-	HOLD_INSIDE, /* is in the view */
-	HOLD_APART,  /* is all of a mount that is nowhere else */
-};
-struct held {
-	int fd; /* -1: there is none */
-	enum hold how;
-};
-
-/*
- * Closes all descriptors but these, and makes sure that neither they nor the root or working
- * directory lead anywhere out of the view. @v is sorted. 0 or -errno; -EXDEV: one does.
- */
-int viewmounts_hold(const struct viewmounts *m, struct held *v, size_t n);
-
 #endif

@@ -53,6 +53,18 @@ int fs_open_dir_here(int dirfd, const char *name, int flags)
 			RESOLVE_BENEATH | RESOLVE_NO_XDEV);
 }
 
+int fs_open_view(const char *path, int flags, bool links)
+{
+	const int safe = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	struct open_how how = {
+		.flags = (unsigned)(flags | safe),
+		.resolve = RESOLVE_NO_MAGICLINKS | (links ? 0 : RESOLVE_NO_SYMLINKS),
+	};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
 /* NO_SYMLINKS also refuses a link as the last component, even for O_PATH|O_NOFOLLOW. */
 static int open_last(int dirfd, const char *name, int flags)
 {

@@ -2,6 +2,7 @@
 #ifndef STET_SYS_FS_H
 #define STET_SYS_FS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -20,6 +21,12 @@ struct buf;
  * O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK and O_NOCTTY are added.
  */
 int fs_open_beneath(int dirfd, const char *rel, int flags);
+
+/*
+ * Opens an absolute path from our own root directory, where others may have put links. Magic
+ * links of /proc, which would be our own, are never followed, others only with @links.
+ */
+int fs_open_view(const char *path, int flags, bool links);
 
 /*
  * Opens @name, one component, for reading, without touching its atime where the kernel
