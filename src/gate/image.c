@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "gate/recall.h"
 #include "sys/callpath.h"
+#include "sys/fs.h"
 #include "sys/peek.h"
 
 void image_free(struct image *i)
@@ -342,7 +343,7 @@ bool image_is_program(const struct image *i)
 #else
 	const unsigned machine = EM_NONE;
 #endif
-	AUTO_CLOSE int fd = open(i->exe, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int fd = fs_open_view(i->exe, O_RDONLY, false);
 	struct stat st;
 	Elf64_Ehdr h;
 

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "gate/image.h"
+#include "sys/fs.h"
 
 /* Larger ones are not compared: the caller waits meanwhile. */
 enum { COMPARE_MAX = 32 << 20, PROGRAMS_MAX = 20000, TRIES = 16, REMEMBERED = 64 };
@@ -27,23 +28,35 @@ static const char *const dirs[] = { "/usr/bin",	       "/usr/sbin",  "/usr/local
 				    "/usr/local/sbin", "/usr/lib64", "/bin",
 				    "/sbin",	       "/lib64" };
 
+/* The program that this name leads to, as it does for everybody. */
+static bool look_at_name(const char *path, struct stat *st)
+{
+	AUTO_CLOSE int fd = fs_open_view(path, O_PATH, true);
+
+	return fd >= 0 && fstat(fd, st) == 0;
+}
+
 static void add_dir(const char *dir)
 {
-	AUTO_CLOSEDIR DIR *d = opendir(dir);
+	int fd = fs_open_view(dir, O_RDONLY | O_DIRECTORY, true);
+	AUTO_CLOSEDIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *de;
 	struct stat st;
 
+	if (fd >= 0 && !d)
+		cleanup_close(&fd);
 	while (d && nprograms < PROGRAMS_MAX && (de = readdir(d))) {
+		AUTO_FREE char *path = NULL;
+
 		if (de->d_type != DT_REG && de->d_type != DT_UNKNOWN &&
 		    !(de->d_type == DT_LNK && known_loader(de->d_name)))
 			continue;
-		if (fstatat(dirfd(d), de->d_name, &st, 0) < 0 || !S_ISREG(st.st_mode) ||
+		path = xasprintf("%s/%s", dir, de->d_name);
+		if (!look_at_name(path, &st) || !S_ISREG(st.st_mode) ||
 		    !(st.st_mode & 0111) || !st.st_size)
 			continue;
 		programs = xrealloc(programs, (nprograms + 1) * sizeof(*programs));
-		programs[nprograms++] = (struct program){
-			st.st_size, xasprintf("%s/%s", dir, de->d_name)
-		};
+		programs[nprograms++] = (struct program){ st.st_size, TAKE_PTR(path) };
 	}
 }
 
@@ -93,8 +106,7 @@ static const char *find_copy(int fd, const struct stat *st)
 	for (i = 0; i < nprograms && programs[i].size < st->st_size; i++)
 		;
 	for (; i < nprograms && programs[i].size == st->st_size && tries--; i++) {
-		AUTO_CLOSE int other = open(programs[i].path,
-					    O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		AUTO_CLOSE int other = fs_open_view(programs[i].path, O_RDONLY, true);
 
 		if (in < 0) {
 			snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);

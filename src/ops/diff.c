@@ -207,15 +207,16 @@ static int check_state(const struct txn_record *rec, struct err *e)
 }
 
 /* A path that is nowhere is a slip of the user's, not an empty answer. */
-static int check_paths(char *const *paths, const bool *met, const struct diff_req *rq,
-		       struct err *e)
+static int check_paths(const struct op_ctx *ctx, char *const *paths, const bool *met,
+		       const struct diff_req *rq, struct err *e)
 {
 	bool first_is_txn = strv_len(paths) == strv_len(rq->paths);
 	struct stat st;
 	size_t i;
 
 	for (i = 0; paths && paths[i]; i++) {
-		if (met[i] || lstat(paths[i], &st) == 0)
+		/* What the host has there is not for the inside to know. */
+		if (met[i] || ctx->only || lstat(paths[i], &st) == 0)
 			continue;
 		if (i == 0 && !first_is_txn)
 			err_set(e, ERR_USAGE, "no transaction and no path named '%s'",
@@ -274,7 +275,7 @@ static int collect(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
 	met = xcalloc(strv_len(res->paths) + 1, sizeof(*met));
 	if (find(res, rq, met, e) < 0)
 		return -1;
-	return rq->conflicts ? 0 : check_paths(res->paths, met, rq, e);
+	return rq->conflicts ? 0 : check_paths(ctx, res->paths, met, rq, e);
 }
 
 int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)

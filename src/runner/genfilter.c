@@ -118,6 +118,10 @@ int main(int argc, char **argv)
 		check(seccomp_rule_add_array(c, r[i].action, r[i].nr, r[i].nargs,
 					     &r[i].arg),
 		      "rule");
+	/* Setting limits of another process, which may be one of ours: see notify.c. */
+	check(seccomp_rule_add(c, SCMP_ACT_NOTIFY, SCMP_SYS(prlimit64), 2,
+			       SCMP_CMP(0, SCMP_CMP_NE, 0), SCMP_CMP(2, SCMP_CMP_NE, 0)),
+	      "limits");
 	if (has(argc, argv, "lone")) {
 		check(seccomp_rule_add(c, no_groups, SCMP_SYS(getgroups), 0), "groups");
 		/* Only this call, which is git's: others link by another. See notify.c. */

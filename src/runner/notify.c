@@ -299,6 +299,32 @@ static int serve_link(const struct notify *n)
 	return unotify_answer(&n->u, req->id, refuse ? -EXDEV : 0, !refuse);
 }
 
+/*
+ * Setting limits of another process. Its number is no memory of the caller's, so that what is let
+ * through is what was asked. A helper that is given that number only then fails as if it had been
+ * killed.
+ */
+static int serve_limits(const struct notify *n)
+{
+	const struct seccomp_notif *req = n->u.req;
+	bool ours = viewmounts_is_ours(&n->mounts, (pid_t)req->pid,
+				       (pid_t)req->data.args[0]);
+
+	return unotify_answer(&n->u, req->id, ours ? -EPERM : 0, !ours);
+}
+
+static int serve(struct notify *n, int nr)
+{
+	switch (nr) {
+	case SYS_link:
+		return serve_link(n);
+	case SYS_prlimit64:
+		return serve_limits(n);
+	default:
+		return serve_rename(n);
+	}
+}
+
 int notify_serve(struct notify *n)
 {
 	int r = unotify_recv(&n->u), nr;
@@ -310,6 +336,6 @@ int notify_serve(struct notify *n)
 		gate_request(n->gate);
 		return 0;
 	}
-	r = nr == SYS_link ? serve_link(n) : serve_rename(n);
+	r = serve(n, nr);
 	return r == -ENOENT ? 0 : r;
 }

@@ -23,6 +23,8 @@
  * For an ordinary user git is told that it cannot link what the host has, and copies it: the
  * kernel gives the second name another inode number, and git dies of that.
  *
+ * Limits of PID 1 and its children are not the inside's to set.
+ *
  * Execs are the gate's (gate/gate.h).
  */
 

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from stetlib import digest
+from stetlib import digest, wait_until
 
 ROOT = os.geteuid() == 0
 
@@ -160,6 +160,29 @@ print(rename("m/d", "m/e"), sorted(os.listdir(".")))
     assert r.out == "EXDEV ['d', 'm']\nEXDEV\nEXDEV ['d', 'm']\n"
 
 
+def test_limits_of_pid_1_are_not_to_be_set(stet, work):
+    """Others' can be read, and set where it is not one of ours."""
+    script = r"""
+nofile = resource.RLIMIT_NOFILE
+def limit(pid, new=()):
+    try:
+        resource.prlimit(pid, nofile, *new)
+        return "done"
+    except OSError as e:
+        return errno.errorcode[e.errno]
+new = [(64, 64)]
+child = os.fork()
+if child == 0:
+    import signal; signal.pause()
+raw = libc.syscall(302, ctypes.c_ulong(0x100000001), nofile,
+                   (ctypes.c_ulong * 2)(64, 64), None)
+print(limit(1), limit(1, new), error(raw), limit(child, new), limit(os.getpid(), new), limit(0, new),
+      limit(99999, new))
+os.kill(child, 9)
+"""
+    assert inside(stet, work, script).ok().out == "done EPERM EPERM done done done ESRCH\n"
+
+
 RACE = r"""
 def race(i, to, results, gate):
     gate.wait()
@@ -257,3 +280,28 @@ print(n)
         assert r.out == "done done 9001\n1501\n"
     finally:
         subprocess.run(["rm", "-rf", str(work / "d")], check=True)
+
+
+@pytest.mark.skipif(not ROOT, reason="impossible here: nobody else may look at PID 1")
+def test_what_pid_1_holds(stet, work, tree):
+    """No directory in it, working directory or root leads anywhere but into the view."""
+    tree(work, {"d": {"f": "1"}})
+    script = r"""
+print(rename("d", "e"), flush=True)
+sys.stdin.read()
+"""
+    p = stet.popen("run", "-q", "--", "/usr/bin/python3", "-c", PRELUDE + script, cwd=work,
+                   stdin=subprocess.PIPE)
+    assert p.stdout.readline() == b"done\n"
+    wait_until(lambda: sandbox_of(stet)[0])
+    pid, children = sandbox_of(stet)
+    mounts = set()
+    for one in [pid] + children:
+        with open(f"/proc/{one}/mountinfo", encoding="utf-8", errors="replace") as f:
+            mounts |= {line.split()[0] for line in f}
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        if os.path.isdir(f"/proc/{pid}/fd/{fd}"):
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
+                info = dict(line.split(":", 1) for line in f)
+            assert info["mnt_id"].strip() in mounts, os.readlink(f"/proc/{pid}/fd/{fd}")
+    p.communicate(timeout=30)
