@@ -211,6 +211,58 @@ static int skeleton(struct build *b, const struct step *s, struct err *e)
 	return TAKE_FD(skel);
 }
 
+/*
+ * A name directly in the overlay of @s on which another step mounts something; or NULL. Such a
+ * directory must not be empty beneath its mount: whoever has moved to mounts of its own, without
+ * this one, could remove it through a descriptor of the directory above, and with it the kernel
+ * takes the mount away from everybody: /proc, say, which PID 1 believes.
+ */
+static const char *mount_point(const struct build *b, const struct step *s,
+			       const struct step *other)
+{
+	size_t n = strcmp(s->target, "/") ? strlen(s->target) : 0;
+	struct stat st;
+
+	if (s->skeleton || other == s || !path_within(other->target, s->target) ||
+	    strlen(other->target) <= n + 1 || strchr(other->target + n + 1, '/') ||
+	    seen_through(b->v, other->target) != other ||
+	    fstatat(AT_FDCWD, other->target, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) <
+		    0 ||
+	    !S_ISDIR(st.st_mode))
+		return NULL;
+	return other->target + n + 1;
+}
+
+static int fix_mount_point(int fix, const char *name)
+{
+	AUTO_FREE char *in = xasprintf("%s/mount-point", name);
+
+	if ((mkdirat(fix, name, 0755) < 0 && errno != EEXIST) ||
+	    (mknodat(fix, in, S_IFREG, 0) < 0 && errno != EEXIST))
+		return -errno;
+	return 0;
+}
+
+static int fix_mount_points(struct build *b, const struct step *s, int *fix,
+			    struct err *e)
+{
+	for (size_t i = 0; i < b->v->nsteps; i++) {
+		const char *name = mount_point(b, s, &b->v->steps[i]);
+		int r;
+
+		if (!name)
+			continue;
+		if (*fix < 0)
+			*fix = new_dir(b, "fix", e);
+		if (*fix < 0)
+			return -1;
+		r = fix_mount_point(*fix, name);
+		if (r < 0)
+			return err_sys(e, r, "cannot keep %s", b->v->steps[i].target);
+	}
+	return 0;
+}
+
 int build_lowers(struct build *b, const struct step *s, int lower[3], struct err *e)
 {
 	AUTO_CLOSE int fix = -1;
@@ -231,6 +283,8 @@ int build_lowers(struct build *b, const struct step *s, int lower[3], struct err
 		if (r < 0)
 			return err_sys(e, r, "cannot hide %s", path);
 	}
+	if (fix_mount_points(b, s, &fix, e) < 0)
+		return -1;
 	if (fix >= 0)
 		lower[n++] = TAKE_FD(fix);
 	lower[n] = s->skeleton ? skeleton(b, s, e)

@@ -134,6 +134,14 @@ static int rename_places(const struct notify *n, const struct caller_place *from
 	return movedir(from->dir, from->name, to->dir, to->name, caller);
 }
 
+/* "name/" is a directory's, or nothing's. */
+static bool has_slash(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n && path[n - 1] == '/';
+}
+
 static bool is_directory(const struct caller_place *p)
 {
 	struct stat st;
@@ -159,9 +167,11 @@ static int find_places(const struct notify *n, const struct rename_args *a,
 	if (caller_find(from, &n->mounts) < 0 || caller_find(to, &n->mounts) < 0 ||
 	    from->mount != to->mount)
 		return LEAVE;
-	if (!is_directory(from) && !(a->flags == RENAME_EXCHANGE && is_directory(to)))
+	if (a->flags != RENAME_EXCHANGE)
+		return is_directory(from) ? 0 : LEAVE;
+	if (!is_directory(from) && (has_slash(old) || !is_directory(to)))
 		return LEAVE;
-	return 0;
+	return has_slash(new) && !is_directory(to) ? LEAVE : 0;
 }
 
 /* In a child: the rename, done for the caller. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What PID 1 does for the inside reaches no further than who asks for it."""
+import contextlib
 import os
 import signal
 import subprocess
@@ -91,6 +92,10 @@ FORMS = {
     "longer": ('rename("./" * 2048 + "d", "q/d")', "ENAMETOOLONG", "d/sub/g"),
     "into itself": ('rename("d", "d/sub/d")', "EINVAL", "d/sub/g"),
     "full target": ('rename("d", "q")', "ENOTEMPTY", "d/sub/g"),
+    "exchange": ('rename("d", "file", 2)', "done", "file/sub/g"),
+    "exchange with a slash": ('rename("d", "file/", 2)', "ENOTDIR", "d/sub/g"),
+    "exchange with a link and a slash": ('rename("d", "abs/", 2)', "ENOTDIR", "d/sub/g"),
+    "exchange of a file with a slash": ('rename("file/", "d", 2)', "ENOTDIR", "d/sub/g"),
     "to another mount": ('rename("d", "/tmp/d")', "EXDEV", "d/sub/g"),
 }
 
@@ -158,6 +163,28 @@ print(rename("m/d", "m/e"), sorted(os.listdir(".")))
 """
     r = inside(stet, work, script, str(work)).ok()
     assert r.out == "EXDEV ['d', 'm']\nEXDEV\nEXDEV ['d', 'm']\n"
+
+
+@pytest.mark.skipif(not ROOT, reason="impossible here: a user's / is read-only")
+@pytest.mark.parametrize("name", ["proc", "sys", "dev", "tmp"])
+def test_mount_points_stay(stet, work, name):
+    """With mounts of its own the inside can reach what lies beneath a mount, but not remove it."""
+    script = r"""
+old, name = os.open("/", os.O_PATH), sys.argv[1]
+os.mkdir("m")
+def check(r): r and sys.exit(error(r))
+check(libc.unshare(0x20000))
+check(libc.mount(b".", b"m", None, 0x1000 | 0x4000, None))
+os.chdir("m")
+check(libc.syscall(155, b".", b"."))
+check(libc.umount2(b".", 2))
+ds = [error(libc.unlinkat(old, os.fsencode(name), 0x200)),
+      rename("x", name, 0, old, old), rename(name, "x", 0, old, old)]
+print(*ds)
+"""
+    tell = "test -d /proc/self && test -e /sys/fs && test -e /dev/null && test -d /tmp && echo there"
+    r = stet.sh(f"python3 -c '{PRELUDE}{script}' {name}; {tell}", cwd=work).ok()
+    assert r.out == "ENOTEMPTY ENOENT EXDEV\nthere\n"
 
 
 def test_limits_of_pid_1_are_not_to_be_set(stet, work):
@@ -297,11 +324,17 @@ sys.stdin.read()
     pid, children = sandbox_of(stet)
     mounts = set()
     for one in [pid] + children:
-        with open(f"/proc/{one}/mountinfo", encoding="utf-8", errors="replace") as f:
-            mounts |= {line.split()[0] for line in f}
+        with contextlib.suppress(OSError):  # one that has just ended
+            with open(f"/proc/{one}/mountinfo", encoding="utf-8", errors="replace") as f:
+                mounts |= {line.split()[0] for line in f}
     for fd in os.listdir(f"/proc/{pid}/fd"):
-        if os.path.isdir(f"/proc/{pid}/fd/{fd}"):
-            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
-                info = dict(line.split(":", 1) for line in f)
-            assert info["mnt_id"].strip() in mounts, os.readlink(f"/proc/{pid}/fd/{fd}")
+        name = f"/proc/{pid}/fd/{fd}"
+        if not os.path.isdir(name):
+            continue
+        with open(f"/proc/{pid}/fdinfo/{fd}", encoding="ascii") as f:
+            info = dict(line.split(":", 1) for line in f)
+        if info["mnt_id"].strip() not in mounts:  # the upper of a layer on another mount, alone
+            assert os.path.samefile(name, name + "/..") and os.readlink(name) == "/"
+            with pytest.raises(OSError, match="Read-only"):
+                os.mkdir(name + "/made")
     p.communicate(timeout=30)
