@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@
 
 #include "base/cleanup.h"
 
-/* No descriptor has more digits; nobody races us for longer than so many tries. */
-enum { DIGITS_MAX = 10, TRIES = 8 };
+/* No descriptor has more digits. One try is over in a microsecond. */
+enum { DIGITS_MAX = 10, TRIES = 1000 };
 
 static int open_of(pid_t pid, const char *what, int flags)
 {
@@ -137,11 +138,13 @@ static int open_scoped(int dir, const char *path, int flags, uint64_t scope)
 				.resolve = scope | RESOLVE_NO_MAGICLINKS };
 	long fd = -1;
 
-	/* Somebody's rename on the way makes the kernel unsure where ".." leads. */
+	/* Any rename or mount on the machine meanwhile makes the kernel unsure of "..". */
 	for (int i = 0; i < TRIES && fd < 0; i++) {
 		fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
 		if (fd < 0 && errno != EAGAIN)
 			break;
+		if (fd < 0)
+			sched_yield();
 	}
 	return fd < 0 ? -errno : (int)fd;
 }

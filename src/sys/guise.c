@@ -36,8 +36,12 @@ static int set_caps(uint32_t permitted, uint32_t effective)
 	return syscall(SYS_capset, &h, d) < 0 ? -errno : 0;
 }
 
-/* To files we are @uid and @gid, with the capabilities @caps of those that are left. */
-static int become(uid_t uid, gid_t gid, uint32_t caps)
+static bool are_ids(uid_t uid, gid_t gid)
+{
+	return (uid_t)setfsuid((uid_t)-1) == uid && (gid_t)setfsgid((gid_t)-1) == gid;
+}
+
+static int set_ids(uid_t uid, gid_t gid)
 {
 	int r = set_caps(FILES | IDS, IDS);
 
@@ -45,11 +49,18 @@ static int become(uid_t uid, gid_t gid, uint32_t caps)
 		return r;
 	setfsgid(gid);
 	setfsuid(uid);
-	if ((uid_t)setfsuid((uid_t)-1) != uid || (gid_t)setfsgid((gid_t)-1) != gid)
+	if (!are_ids(uid, gid))
 		return -EPERM;
-	r = set_caps(FILES | IDS, caps);
 	/* The kernel may have made us readable for others of that user. */
-	return r == 0 && prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : r;
+	return prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : 0;
+}
+
+/* To files we are @uid and @gid, with the capabilities @caps of those that are left. */
+static int become(uid_t uid, gid_t gid, uint32_t caps)
+{
+	int r = are_ids(uid, gid) ? 0 : set_ids(uid, gid);
+
+	return r < 0 ? r : set_caps(FILES | IDS, caps);
 }
 
 /* Our own groups could open to the other what is closed to him. */
