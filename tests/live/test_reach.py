@@ -9,6 +9,7 @@ import time
 import pytest
 from stetlib import digest, wait_until
 
+NEEDS = "tmpfs"
 ROOT = os.geteuid() == 0
 
 # rename(2) with words of any kind; says how each went.
@@ -185,6 +186,46 @@ print(*ds)
     tell = "test -d /proc/self && test -e /sys/fs && test -e /dev/null && test -d /tmp && echo there"
     r = stet.sh(f"python3 -c '{PRELUDE}{script}' {name}; {tell}", cwd=work).ok()
     assert r.out == "ENOTEMPTY ENOENT EXDEV\nthere\n"
+
+
+# The mount of a layer is taken away from beneath, and a link put where it was.
+PLANTED = r"""
+import subprocess
+stet, name, out = sys.argv[1:]
+def say(*words): return subprocess.run([stet, *words], stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True)
+with open(name + "/file", "w") as f: f.write("one")
+assert say("checkpoint").returncode == 0
+with open(name + "/file", "w") as f: f.write("two")
+child = os.fork()
+if child == 0:
+    here, ids = os.open(".", os.O_PATH), (os.getuid(), os.getgid())
+    assert libc.unshare(0x10020000) == 0
+    for what, text in ("setgroups", "deny"), ("uid_map", f"0 {ids[0]} 1"), ("gid_map", f"0 {ids[1]} 1"):
+        with open(f"/proc/self/{what}", "w") as f: f.write(text)
+    assert libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0
+    os.chdir("/tmp")
+    assert libc.syscall(155, b".", b".") == 0 and libc.umount2(b".", 2) == 0
+    os.rmdir(name, dir_fd=here)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+for n in range(8, 26):
+    os.symlink(f"/proc/self/fd/{n}" + "/.." * 20 + out, name)
+    assert say("rollback", "--to", "1").returncode != 0
+    os.unlink(name)
+"""
+
+
+@pytest.mark.skipif(not ROOT, reason="impossible here: the mount lies in a directory of root's")
+def test_a_layer_is_where_its_mount_is(stet, tmp_path, tree, filesystem):
+    """A rollback in the middle of a run is carried out there and nowhere else."""
+    mount = filesystem("tmpfs")
+    outside = tree(tmp_path / "outside", {"file": "host"})
+    stet.env["HOME"] = os.path.dirname(mount)
+    stet.env["STET_STATE_DIR"] = str(tmp_path / "state")
+    inside(stet, os.path.dirname(mount), PLANTED, stet.path, os.path.basename(mount),
+           str(outside), opts=["--no-policy"]).ok()
+    assert (outside / "file").read_text() == "host" and os.listdir(outside) == ["file"]
 
 
 def test_limits_of_pid_1_are_not_to_be_set(stet, work):
