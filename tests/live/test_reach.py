@@ -41,6 +41,7 @@ def tries(begin):
 begins = [f"/proc/{who}/{what}/" for who in ("self", "thread-self", "1", "2", "self/task/1")
           for what in ["root", "cwd", "exe"] + [f"fd/{n}" for n in range(40)]]
 begins += [f"/dev/fd/{n}/" for n in range(40)]
+begins += [f"/proc/self/fd/{n}/../../{pid}/root/" for n in range(40) for pid in (1, sys.argv[2])]
 for i, begin in enumerate(begins):
     os.symlink(begin, f"link{i}")
     os.symlink(begin + "../../../.." + top, f"far{i}")
@@ -57,7 +58,7 @@ def test_no_name_leads_out(stet, home, tree, tmp_path, opts):
     tree(home / "work", {"f": "1"})
     outside = tree(tmp_path / "outside", {"victim": {"f": "1", "below": {"g": "2"}}})
     before = digest(outside)
-    inside(stet, home / "work", OUT, str(outside), opts=opts).ok()
+    inside(stet, home / "work", OUT, str(outside), str(os.getpid()), opts=opts).ok()
     assert digest(outside) == before
 
 
