@@ -79,23 +79,39 @@ static int fix_dir(int fix, const char *rel, const char *host, const struct stat
 	return 0;
 }
 
-/* A whiteout at @rel, and what is missing on the way from @slash on. Depth is a path's. */
-static int fix_below(int fix, const char *base, char *rel, char *slash)
+static int put_whiteout(int fix, const char *rel)
+{
+	return mknodat(fix, rel, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST ? -errno
+										: 0;
+}
+
+/* A directory that something lies in; what it looks like is hidden by the mount on it. */
+static int put_mount_point(int fix, const char *rel)
+{
+	AUTO_FREE char *in = xasprintf("%s/mount-point", rel);
+
+	if ((mkdirat(fix, rel, 0755) < 0 && errno != EEXIST) ||
+	    (mknodat(fix, in, S_IFREG, 0) < 0 && errno != EEXIST))
+		return -errno;
+	return 0;
+}
+
+/* What @put puts at @rel, and what is missing on the way from @slash on. Depth is a path's. */
+static int fix_below(int fix, const char *base, char *rel, char *slash,
+		     int (*put)(int fix, const char *rel))
 {
 	AUTO_FREE char *host = NULL;
 	struct stat st;
 	int r;
 
 	if (!slash)
-		return mknodat(fix, rel, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
-			       ? -errno
-			       : 0;
+		return put(fix, rel);
 	*slash = '\0';
 	host = xasprintf("%s/%s", strcmp(base, "/") == 0 ? "" : base, rel);
 	r = stat(host, &st) < 0 ? -errno : fix_dir(fix, rel, host, &st);
 	*slash = '/';
 	if (r == 0)
-		r = fix_below(fix, base, rel, strchr(slash + 1, '/'));
+		r = fix_below(fix, base, rel, strchr(slash + 1, '/'), put);
 	if (r < 0)
 		return r;
 	/* Once nothing more is put into it. */
@@ -105,13 +121,14 @@ static int fix_below(int fix, const char *base, char *rel, char *slash)
 	return r < 0 ? -errno : 0;
 }
 
-/* A whiteout for @path in the fix layer of the tree at @base, and the way to it. */
-static int fix_hide(int fix, const char *base, const char *path)
+/* Something for @path in the fix layer of the tree at @base, and the way to it. */
+static int fix_path(int fix, const char *base, const char *path,
+		    int (*put)(int fix, const char *rel))
 {
 	AUTO_FREE char *rel = xstrdup(path + (strcmp(base, "/") == 0 ? 0 : strlen(base)) +
 				      1);
 
-	return fix_below(fix, base, rel, strchr(rel, '/'));
+	return fix_below(fix, base, rel, strchr(rel, '/'), put);
 }
 
 static int new_dir(struct build *b, const char *what, struct err *e)
@@ -212,53 +229,45 @@ static int skeleton(struct build *b, const struct step *s, struct err *e)
 }
 
 /*
- * A name directly in the overlay of @s on which another step mounts something; or NULL. Such a
- * directory must not be empty beneath its mount: whoever has moved to mounts of its own, without
- * this one, could remove it through a descriptor of the directory above, and with it the kernel
- * takes the mount away from everybody: /proc, say, which PID 1 believes.
+ * Is @other mounted on a directory in the overlay of @s? It must not be empty beneath its mount:
+ * whoever has moved to mounts of its own, without this one, could remove it through a
+ * descriptor of the directory above, and with it the kernel takes the mount away from everybody:
+ * /proc, say, which PID 1 believes.
  */
-static const char *mount_point(const struct build *b, const struct step *s,
-			       const struct step *other)
+static bool is_mounted_in(const struct build *b, const struct step *s,
+			  const struct step *other)
 {
-	size_t n = strcmp(s->target, "/") ? strlen(s->target) : 0;
+	AUTO_FREE char *above = xstrdup(other->target);
+	char *slash = strrchr(above, '/');
 	struct stat st;
 
-	if (s->skeleton || other == s || !path_within(other->target, s->target) ||
-	    strlen(other->target) <= n + 1 || strchr(other->target + n + 1, '/') ||
-	    seen_through(b->v, other->target) != other ||
-	    fstatat(AT_FDCWD, other->target, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) <
-		    0 ||
-	    !S_ISDIR(st.st_mode))
-		return NULL;
-	return other->target + n + 1;
+	if (other == s || !slash[1] || seen_through(b->v, other->target) != other)
+		return false;
+	slash[slash == above] = '\0';
+	return seen_through(b->v, above) == s &&
+	       fstatat(AT_FDCWD, other->target, &st,
+		       AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 &&
+	       S_ISDIR(st.st_mode);
 }
 
-static int fix_mount_point(int fix, const char *name)
-{
-	AUTO_FREE char *in = xasprintf("%s/mount-point", name);
-
-	if ((mkdirat(fix, name, 0755) < 0 && errno != EEXIST) ||
-	    (mknodat(fix, in, S_IFREG, 0) < 0 && errno != EEXIST))
-		return -errno;
-	return 0;
-}
-
-static int fix_mount_points(struct build *b, const struct step *s, int *fix,
-			    struct err *e)
+/* Into the fix layer, which is made if need be, or into a skeleton. */
+static int keep_mount_points(struct build *b, const struct step *s, int *layer,
+			     struct err *e)
 {
 	for (size_t i = 0; i < b->v->nsteps; i++) {
-		const char *name = mount_point(b, s, &b->v->steps[i]);
+		const struct step *other = &b->v->steps[i];
 		int r;
 
-		if (!name)
+		if (!is_mounted_in(b, s, other))
 			continue;
-		if (*fix < 0)
-			*fix = new_dir(b, "fix", e);
-		if (*fix < 0)
+		if (*layer < 0)
+			*layer = new_dir(b, "fix", e);
+		if (*layer < 0)
 			return -1;
-		r = fix_mount_point(*fix, name);
+		r = fix_path(*layer, s->source, other->target, put_mount_point);
 		if (r < 0)
-			return err_sys(e, r, "cannot keep %s", b->v->steps[i].target);
+			return err_sys(e, r, "cannot keep what is mounted on %s",
+				       other->target);
 	}
 	return 0;
 }
@@ -279,11 +288,11 @@ int build_lowers(struct build *b, const struct step *s, int lower[3], struct err
 			fix = new_dir(b, "fix", e);
 		if (fix < 0)
 			return -1;
-		r = fix_hide(fix, s->source, path);
+		r = fix_path(fix, s->source, path, put_whiteout);
 		if (r < 0)
 			return err_sys(e, r, "cannot hide %s", path);
 	}
-	if (fix_mount_points(b, s, &fix, e) < 0)
+	if (!s->skeleton && keep_mount_points(b, s, &fix, e) < 0)
 		return -1;
 	if (fix >= 0)
 		lower[n++] = TAKE_FD(fix);
@@ -292,5 +301,7 @@ int build_lowers(struct build *b, const struct step *s, int lower[3], struct err
 				      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (lower[n] < 0 && !s->skeleton)
 		err_sys(e, errno, "cannot open %s", s->source);
-	return lower[n] < 0 ? -1 : 0;
+	if (lower[n] < 0)
+		return -1;
+	return s->skeleton ? keep_mount_points(b, s, &lower[n], e) : 0;
 }

@@ -189,7 +189,7 @@ print(*ds)
     assert r.out == "ENOTEMPTY ENOENT EXDEV\nthere\n"
 
 
-# The mount of a layer is taken away from beneath, and a link put where it was.
+# The mount of a layer is to be taken away from beneath, for a link where it was.
 PLANTED = r"""
 import subprocess
 stet, name, out = sys.argv[1:]
@@ -207,13 +207,15 @@ if child == 0:
     assert libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0
     os.chdir("/tmp")
     assert libc.syscall(155, b".", b".") == 0 and libc.umount2(b".", 2) == 0
-    os.rmdir(name, dir_fd=here)
+    try: os.rmdir(name, dir_fd=here)
+    except OSError as e: os._exit(e.errno)
     os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-for n in range(8, 26):
+print(errno.errorcode.get(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "gone"))
+for n in range(8, 26 if not os.path.ismount(name) else 0):
     os.symlink(f"/proc/self/fd/{n}" + "/.." * 20 + out, name)
-    assert say("rollback", "--to", "1").returncode != 0
+    say("rollback", "--to", "1")
     os.unlink(name)
+print(say("rollback", "--to", "1").returncode, open(name + "/file").read())
 """
 
 
@@ -224,8 +226,9 @@ def test_a_layer_is_where_its_mount_is(stet, tmp_path, tree, filesystem):
     outside = tree(tmp_path / "outside", {"file": "host"})
     stet.env["HOME"] = os.path.dirname(mount)
     stet.env["STET_STATE_DIR"] = str(tmp_path / "state")
-    inside(stet, os.path.dirname(mount), PLANTED, stet.path, os.path.basename(mount),
-           str(outside), opts=["--no-policy"]).ok()
+    r = inside(stet, os.path.dirname(mount), PLANTED, stet.path, os.path.basename(mount),
+               str(outside), opts=["--no-policy"])
+    assert r.out == "ENOTEMPTY\n0 one\n", r
     assert (outside / "file").read_text() == "host" and os.listdir(outside) == ["file"]
 
 
