@@ -66,7 +66,7 @@ struct layer_record {
 
 /* A path or effect outside the transaction: what cannot be undone. */
 struct effect_record {
-	char *kind; /* "write-through", "network", … */
+	char *kind; /* "write-through", "socket", "network", … */
 	char *what; /* path or text */
 };
 

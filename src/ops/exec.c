@@ -296,6 +296,7 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.workspace = rq->sandbox.workspace,
 		.argv = rq->argv,
 		.hide = rq->sandbox.hide,
+		.sockets = rq->sandbox.sockets,
 		.offline = rq->sandbox.no_network,
 		.atomic = !rq->keep_on_failure,
 		.headless = true,
@@ -310,8 +311,7 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	    sandbox_open(ctx, &ask, &c.sb, e) < 0)
 		return -1;
 	c.left = limits_of(&rq->limits, c.sb.judge.policy);
-	c.env = sandbox_env(ctx, c.sb.judge.policy, rq->sandbox.clean_env,
-			    rq->sandbox.env, INT64_MAX);
+	c.env = sandbox_env(ctx, c.sb.judge.policy, &rq->sandbox, INT64_MAX);
 	r = call(&c, e);
 	strv_free(c.env);
 	res->verdicts = TAKE_PTR(c.sb.judge.seen);

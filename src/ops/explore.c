@@ -34,7 +34,7 @@ static int execute(struct op_ctx *ctx, struct txn *t, const struct view *v,
 	AUTO_FREE char *prog = xstrdup(shell ? shell : "/bin/sh");
 	char interactive[] = "-i";
 	char *shell_argv[] = { prog, interactive, NULL };
-	char **env = sandbox_env(ctx, NULL, false, NULL, t->rec.id);
+	char **env = sandbox_env(ctx, NULL, NULL, t->rec.id);
 	struct run_spec spec = {
 		.view = v,
 		.argv = rq->argv ? rq->argv : shell_argv,

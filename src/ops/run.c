@@ -183,7 +183,8 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 static bool wrote_through(const struct txn_record *r)
 {
 	for (size_t i = 0; i < r->neffects; i++)
-		if (strcmp(r->effects[i].kind, "write-through") == 0)
+		if (strcmp(r->effects[i].kind, "write-through") == 0 ||
+		    strcmp(r->effects[i].kind, "socket") == 0)
 			return true;
 	return false;
 }
@@ -290,8 +291,7 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 		.limits = limits_of(&rq->limits, sb->judge.policy),
 		.want_tty = true,
 	};
-	char **env = sandbox_env(ctx, sb->judge.policy, rq->sandbox.clean_env,
-				 rq->sandbox.env, INT64_MAX);
+	char **env = sandbox_env(ctx, sb->judge.policy, &rq->sandbox, INT64_MAX);
 	struct run_decision d = { .accept_risky = rq->accept_risky,
 				  .policy = sb->judge.policy,
 				  .brief = rq->common.quiet && !rq->common.json };
@@ -358,6 +358,7 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 		.read_only = rq->read_only,
 		.write_through = rq->write_through,
 		.hide = rq->sandbox.hide,
+		.sockets = rq->sandbox.sockets,
 		.offline = rq->sandbox.no_network,
 		.ask_socket = rq->ask == 2,
 		.headless = rq->ask == 3,

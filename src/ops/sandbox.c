@@ -13,12 +13,17 @@
 #include "sys/mountinfo.h"
 #include "txn/inplace.h"
 
+/* As names for what --allow-socket opens. */
+#define SSH_AGENT "ssh-agent"
+#define GPG_AGENT "gpg-agent"
+
 void sandbox_wish_free(struct sandbox_wish *w)
 {
 	free(w->cwd);
 	strv_free(w->read_only);
 	strv_free(w->write_through);
 	strv_free(w->hide);
+	strv_free(w->sockets);
 	memset(w, 0, sizeof(*w));
 }
 
@@ -43,6 +48,7 @@ char *sandbox_wish_encode(const struct sandbox_wish *w)
 	json_object_set_new(o, "read_only", encode_list(w->read_only));
 	json_object_set_new(o, "write_through", encode_list(w->write_through));
 	json_object_set_new(o, "hide", encode_list(w->hide));
+	json_object_set_new(o, "sockets", encode_list(w->sockets));
 	text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	if (!text)
@@ -74,6 +80,7 @@ int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e)
 	const char *tmp = json_string_value(json_object_get(o, "tmp"));
 	/* Older records have none: they had the host's. */
 	const char *net = json_string_value(json_object_get(o, "network"));
+	const json_t *sockets = json_object_get(o, "sockets"); /* nor had they this */
 	bool bad;
 
 	memset(w, 0, sizeof(*w));
@@ -81,7 +88,8 @@ int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e)
 	bad = !w->cwd || !tmp ||
 	      decode_list(json_object_get(o, "read_only"), &w->read_only) ||
 	      decode_list(json_object_get(o, "write_through"), &w->write_through) ||
-	      decode_list(json_object_get(o, "hide"), &w->hide);
+	      decode_list(json_object_get(o, "hide"), &w->hide) ||
+	      (sockets && decode_list(sockets, &w->sockets));
 	w->host_tmp = tmp && strcmp(tmp, "host") == 0;
 	w->offline = net && strcmp(net, "none") == 0;
 	json_decref(o);
@@ -159,17 +167,23 @@ static bool may_pass(const struct policy *p, const char *var)
 	return !p || policy_env_allows(p, name);
 }
 
-char **sandbox_env(const struct op_ctx *ctx, const struct policy *p, bool clean,
-		   char *const *add, int64_t id)
+char **sandbox_env(const struct op_ctx *ctx, const struct policy *p,
+		   const struct sandbox_opts *o, int64_t id)
 {
+	char *const *add = o ? o->env : NULL;
 	char **env = NULL;
 	size_t i;
 
 	for (i = 0; ctx->env && ctx->env[i]; i++)
-		if ((!clean || is_basic(ctx->env[i])) && may_pass(p, ctx->env[i]))
+		if ((!o || !o->clean_env || is_basic(ctx->env[i])) &&
+		    may_pass(p, ctx->env[i]))
 			strv_push(&env, xstrdup(ctx->env[i]));
 	/* Every overlay is a filesystem of its own: git stops its search at their edges. */
 	env_put(&env, xstrdup("GIT_DISCOVERY_ACROSS_FILESYSTEM=1"), false);
+	/* Who may talk to the agent has to know where it is. */
+	for (i = 0; o && o->sockets && o->sockets[i]; i++)
+		if (strcmp(o->sockets[i], SSH_AGENT) == 0)
+			env_add(ctx, &env, "SSH_AUTH_SOCK");
 	for (i = 0; add && add[i]; i++)
 		env_add(ctx, &env, add[i]);
 	env_put(&env, xasprintf("STET_TXN=t%lld", (long long)id), true);
@@ -185,6 +199,61 @@ static int resolve_list(struct op_ctx *ctx, const char *option, char *const *in,
 	for (i = 0; in && in[i]; i++) {
 		if (op_ctx_realpath(ctx, in[i], &s, e) < 0)
 			return err_wrap(e, "--%s", option);
+		strv_push(out, s);
+	}
+	return 0;
+}
+
+/* Where gpg-agent listens for who has no directory of his own for it; else in that. */
+static char *gpg_agent(const struct op_ctx *ctx)
+{
+	const char *own = op_ctx_env(ctx, "GNUPGHOME"), *home = op_ctx_env(ctx, "HOME");
+	char *path = xasprintf("/run/user/%u/gnupg/S.gpg-agent", (unsigned)geteuid());
+
+	if (!own && access(path, F_OK) == 0)
+		return path;
+	free(path);
+	return own ? xasprintf("%s/S.gpg-agent", own)
+		   : xasprintf("%s/.gnupg/S.gpg-agent", home ? home : "");
+}
+
+static int resolve_socket(struct op_ctx *ctx, const char *name, char **out, struct err *e)
+{
+	const char *ssh = op_ctx_env(ctx, "SSH_AUTH_SOCK");
+	AUTO_FREE char *path = NULL;
+	struct stat st;
+
+	if (strcmp(name, SSH_AGENT) == 0 && !ssh) {
+		err_set(e, ERR_USAGE, "--allow-socket %s: SSH_AUTH_SOCK is not set",
+			name);
+		return err_hint(e, "start one: eval \"$(ssh-agent)\"");
+	}
+	if (strcmp(name, SSH_AGENT) == 0)
+		path = xstrdup(ssh);
+	else
+		path = strcmp(name, GPG_AGENT) == 0 ? gpg_agent(ctx) : xstrdup(name);
+	if (op_ctx_realpath(ctx, path, out, e) == 0) {
+		if (stat(*out, &st) == 0 && S_ISSOCK(st.st_mode))
+			return 0;
+		err_set(e, ERR_USAGE, "%s is not a socket", *out);
+		free(*out);
+		*out = NULL;
+	}
+	err_wrap(e, "--allow-socket");
+	return strcmp(name, GPG_AGENT) == 0
+		       ? err_hint(e, "gpgconf --list-dirs agent-socket says where it is: "
+				     "--allow-socket PATH")
+		       : err_hint(e, "ss -lx lists those that are listened at");
+}
+
+static int resolve_sockets(struct op_ctx *ctx, char *const *in, char ***out,
+			   struct err *e)
+{
+	for (; in && *in; in++) {
+		char *s;
+
+		if (resolve_socket(ctx, *in, &s, e) < 0)
+			return -1;
 		strv_push(out, s);
 	}
 	return 0;
@@ -229,7 +298,9 @@ static int make_wish(struct op_ctx *ctx, const struct sandbox_ask *ask,
 	    resolve_list(ctx, "write-through", ask->write_through, &w->write_through, e) <
 		    0)
 		return -1;
-	return resolve_list(ctx, "hide", ask->hide, &w->hide, e);
+	if (resolve_list(ctx, "hide", ask->hide, &w->hide, e) < 0)
+		return -1;
+	return resolve_sockets(ctx, ask->sockets, &w->sockets, e);
 }
 
 static void start_judge(struct sandbox *s, const struct sandbox_ask *ask)
@@ -256,6 +327,7 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 		.read_only = w->read_only,
 		.write_through = w->write_through,
 		.hide = w->hide,
+		.sockets = w->sockets,
 	};
 	AUTO_FREE char *options = sandbox_wish_encode(w);
 
@@ -334,6 +406,7 @@ int sandbox_view_like(struct op_ctx *ctx, const struct home *h,
 	vr.read_only = w.read_only;
 	vr.write_through = w.write_through;
 	vr.hide = w.hide;
+	vr.sockets = w.sockets;
 	vr.resume = rec;
 	r = view_make(&vr, v, e);
 	if (r == 0)

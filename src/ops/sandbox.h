@@ -19,7 +19,7 @@
 /* As options of a verb; part of the requests that take them. */
 struct sandbox_opts {
 	const char *workspace, *policy;
-	char **env, **hide;
+	char **env, **hide, **sockets;
 	bool clean_env, no_policy, no_network;
 };
 
@@ -47,6 +47,11 @@ struct sandbox_opts {
 			"make it invisible inside; a commit asks before it touches what "    \
 			"the host has there; repeatable",                                    \
 			hide, ARG_PATH),                                                     \
+		SANDBOX_ROW(                                                                 \
+			at, "allow-socket", 0, OPT_LIST, "PATH|ssh-agent|gpg-agent",         \
+			"let it connect to this Unix socket of the host's, which is beyond " \
+			"undo; repeatable",                                                  \
+			sockets, ARG_PATH),                                                  \
 		SANDBOX_ROW(at, "no-network", 0, OPT_FLAG, NULL,                             \
 			    "give it no network but a loopback of its own", no_network,      \
 			    0),                                                              \
@@ -62,8 +67,8 @@ struct sandbox_opts {
 struct sandbox_wish {
 	char *cwd;
 	bool host_tmp, offline;
-	char **read_only, **write_through,
-		**hide; /* absolute, resolved; NULL-ended or NULL */
+	char **read_only, **write_through, **hide,
+		**sockets; /* absolute, resolved; NULL-ended or NULL */
 };
 void sandbox_wish_free(struct sandbox_wish *w);
 
@@ -75,13 +80,13 @@ int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e)
 int sandbox_env_check(char *const *add, struct err *e);
 
 /*
- * The environment of a command inside transaction @id: the caller's (or, with @clean, the
- * few variables that say who and where the user is) as far as @p (or NULL) lists them, then
- * @add ("NAME=VALUE", or "NAME" for the caller's own value), then ours. NULL-ended, to be
- * freed with strv_free().
+ * The environment of a command inside transaction @id, as the options @o (or NULL) ask for it:
+ * the caller's (or, with --clean-env, the few variables that say who and where the user is) as
+ * far as @p (or NULL) lists them, then --env ("NAME=VALUE", or "NAME" for the caller's own
+ * value), then ours. NULL-ended, to be freed with strv_free().
  */
-char **sandbox_env(const struct op_ctx *ctx, const struct policy *p, bool clean,
-		   char *const *add, int64_t id);
+char **sandbox_env(const struct op_ctx *ctx, const struct policy *p,
+		   const struct sandbox_opts *o, int64_t id);
 
 /* A sandbox as it is asked for on a command line; paths as typed. */
 struct sandbox_ask {
@@ -99,7 +104,8 @@ struct sandbox_ask {
 	bool no_policy;	    /* nothing is judged */
 	bool in_place;	    /* the workspace itself is written to (txn/inplace.h) */
 	char *const *read_only, *const *write_through,
-					*const *hide; /* NULL-ended or NULL */
+					*const *hide,
+						*const *sockets; /* NULL-ended or NULL */
 };
 
 /* Our own program, started to answer who knocks from inside: state, transaction, socket. */

@@ -17,7 +17,7 @@
 #include "sys/mount.h"
 #include "sys/mountinfo.h"
 
-static int open_inside(const struct build *b, const char *path)
+int build_open(const struct build *b, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
@@ -44,7 +44,7 @@ static int make_dirs(struct build *b, const char *path)
 			*slash = '\0';
 		name = strrchr(p, '/') + 1;
 		name[-1] = '\0';
-		fd = open_inside(b, p);
+		fd = build_open(b, p);
 		name[-1] = '/';
 		if (fd < 0)
 			return fd;
@@ -69,7 +69,7 @@ static int make_file(struct build *b, const char *path)
 
 	if (r < 0)
 		return r;
-	dir = open_inside(b, parent);
+	dir = build_open(b, parent);
 	if (dir < 0)
 		return dir;
 	fd = openat(dir, strrchr(path, '/') + 1,
@@ -79,16 +79,34 @@ static int make_file(struct build *b, const char *path)
 
 int build_target(struct build *b, const char *target, bool dir, struct err *e)
 {
-	int fd = open_inside(b, target);
+	int fd = build_open(b, target);
 	int r;
 
 	if (fd == -ENOENT) {
 		r = dir ? make_dirs(b, target) : make_file(b, target);
-		fd = r < 0 ? r : open_inside(b, target);
+		fd = r < 0 ? r : build_open(b, target);
 	}
 	if (fd < 0)
 		return err_sys(e, fd, "no place to mount on at %s", target);
 	return fd;
+}
+
+/* The first step's mount becomes the root in which all others are put. */
+static int attach_root(struct build *b, int m, struct err *e)
+{
+	AUTO_CLOSE int mount = m, at = -1;
+	int r;
+
+	if (mkdirat(b->stage, "root", 0755) < 0)
+		return err_sys(e, errno, "cannot make the new root");
+	at = openat(b->stage, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return err_sys(e, errno, "cannot open the new root");
+	r = mount_attach(mount, at);
+	if (r < 0)
+		return err_sys(e, r, "cannot mount the new root");
+	b->root = openat(b->stage, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b->root < 0 ? err_sys(e, errno, "cannot enter the new root") : 0;
 }
 
 int build_attach(struct build *b, int m, const char *target, bool dir, struct err *e)
@@ -96,6 +114,8 @@ int build_attach(struct build *b, int m, const char *target, bool dir, struct er
 	AUTO_CLOSE int mount = m, at = -1;
 	int r;
 
+	if (strcmp(target, "/") == 0)
+		return attach_root(b, TAKE_FD(mount), e);
 	at = build_target(b, target, dir, e);
 	if (at < 0)
 		return -1;
@@ -126,45 +146,22 @@ int build_corner(struct build *b, const char *target, const char *name, uint64_t
 	return build_attach(b, m, target, true, e);
 }
 
-/* The first step's mount becomes the root in which all others are put. */
-static int attach_root(struct build *b, int m, struct err *e)
-{
-	AUTO_CLOSE int mount = m, at = -1;
-	int r;
-
-	if (mkdirat(b->stage, "root", 0755) < 0)
-		return err_sys(e, errno, "cannot make the new root");
-	at = openat(b->stage, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (at < 0)
-		return err_sys(e, errno, "cannot open the new root");
-	r = mount_attach(mount, at);
-	if (r < 0)
-		return err_sys(e, r, "cannot mount the new root");
-	b->root = openat(b->stage, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return b->root < 0 ? err_sys(e, errno, "cannot enter the new root") : 0;
-}
-
-static int attach(struct build *b, int m, const struct step *s, bool dir, struct err *e)
-{
-	if (strcmp(s->target, "/") == 0)
-		return attach_root(b, m, e);
-	return build_attach(b, m, s->target, dir, e);
-}
-
 static int build_bind(struct build *b, const struct step *s, struct err *e)
 {
 	struct stat st;
 	int m;
 
 	if (lstat(s->source, &st) < 0)
-		return err_sys(e, errno, "cannot look at %s", s->source);
+		return errno == ENOENT && s->spare
+			       ? 0
+			       : err_sys(e, errno, "cannot look at %s", s->source);
 	m = strcmp(s->target, "/") == 0
 		    ? b->base
 		    : mount_clone(AT_FDCWD, s->source, !s->single, s->attrs);
 	if (m < 0)
 		return err_sys(e, m, "cannot bind %s%s", s->source,
 			       s->attrs & MOUNT_ATTR_RDONLY ? " read-only" : "");
-	return attach(b, m, s, S_ISDIR(st.st_mode), e);
+	return build_attach(b, m, s->target, S_ISDIR(st.st_mode), e);
 }
 
 static int build_scratch(struct build *b, const struct step *s, struct err *e)
@@ -173,7 +170,7 @@ static int build_scratch(struct build *b, const struct step *s, struct err *e)
 
 	if (m < 0)
 		return err_sys(e, m, "cannot bind the private %s", s->target);
-	return attach(b, m, s, true, e);
+	return build_attach(b, m, s->target, true, e);
 }
 
 static int overlay_failed(const struct build *b, const struct step *s, int r,
@@ -213,18 +210,17 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 	if (m < 0)
 		return overlay_failed(b, s, m, why, e);
 	far_add(b->far, b->v, s->layer);
-	if (attach(b, m, s, true, e) < 0)
+	if (build_attach(b, m, s->target, true, e) < 0)
 		return -1;
 	if (s == build_main(b->v))
-		b->main = strcmp(s->target, "/") ? open_inside(b, s->target)
+		b->main = strcmp(s->target, "/") ? build_open(b, s->target)
 						 : fcntl(b->root, F_DUPFD_CLOEXEC, 0);
 	return 0;
 }
 
-/* Something empty that nobody may open lies over the path. */
-static int build_mask(struct build *b, const struct step *s, struct err *e)
+int build_mask(struct build *b, const struct step *s, struct err *e)
 {
-	AUTO_CLOSE int at = open_inside(b, s->target);
+	AUTO_CLOSE int at = build_open(b, s->target);
 	struct stat st;
 	bool dir;
 	int m, r;
@@ -256,10 +252,11 @@ static int build_tmpfs_step(struct build *b, const struct step *s, struct err *e
 }
 
 static int (*const do_step[])(struct build *, const struct step *, struct err *) = {
-	[STEP_BIND] = build_bind,	[STEP_OVERLAY] = build_overlay,
-	[STEP_SCRATCH] = build_scratch, [STEP_TMPFS] = build_tmpfs_step,
-	[STEP_PROC] = build_proc,	[STEP_DEV] = build_dev,
-	[STEP_RUN] = build_run,		[STEP_MASK] = build_mask,
+	[STEP_BIND] = build_bind,     [STEP_OVERLAY] = build_overlay,
+	[STEP_SHOW] = build_show,     [STEP_SCRATCH] = build_scratch,
+	[STEP_PROC] = build_proc,     [STEP_TMPFS] = build_tmpfs_step,
+	[STEP_DEV] = build_dev,	      [STEP_RUN] = build_run,
+	[STEP_SOCKET] = build_socket, [STEP_MASK] = build_mask,
 };
 
 static void log_step(const struct step *s)
@@ -275,26 +272,39 @@ static void log_step(const struct step *s)
 static int open_stage(struct build *b, struct err *e)
 {
 	const char *opts[] = { "mode", "755", "size", "1g", NULL };
-	AUTO_CLOSE int at = open(b->v->stage,
-				 O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_CLOSE int m = -1;
 	int r;
 
-	if (at < 0)
+	b->under = open(b->v->stage, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (b->under < 0)
 		return err_sys(e, errno, "cannot open %s", b->v->stage);
 	m = mount_new("tmpfs", opts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, NULL, 0);
-	r = m < 0 ? m : mount_attach(m, at);
+	r = m < 0 ? m : mount_attach(m, b->under);
 	if (r < 0)
 		return err_sys(e, r, "cannot mount a tmpfs to build the sandbox in");
 	b->stage = open(b->v->stage, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return b->stage < 0 ? err_sys(e, errno, "cannot open %s", b->v->stage) : 0;
 }
 
+/* Its mode is the host's, though it is the user's own: nothing more is made in it. */
+static int close_run(struct build *b, struct err *e)
+{
+	AUTO_CLOSE int run = b->run;
+	int r = run < 0 ? 0 : mount_close(run);
+
+	return r < 0 ? err_sys(e, r, "cannot make the private /run read-only") : 0;
+}
+
 int build_view(const struct view *v, int *main, struct far *far, struct err *e)
 {
-	struct build b = {
-		.v = v, .stage = -1, .root = -1, .base = -1, .main = -1, .far = far
-	};
+	struct build b = { .v = v,
+			   .under = -1,
+			   .stage = -1,
+			   .root = -1,
+			   .base = -1,
+			   .main = -1,
+			   .run = -1,
+			   .far = far };
 	const struct step *first = &v->steps[0];
 
 	/* Cloned before anything is mounted: our own scaffolding must not be in it. */
@@ -307,8 +317,11 @@ int build_view(const struct view *v, int *main, struct far *far, struct err *e)
 		if (do_step[v->steps[i].kind](&b, &v->steps[i], e) < 0)
 			return -1;
 	}
+	if (close_run(&b, e) < 0)
+		return -1;
 	log_debug("all mounted");
 	close(b.stage);
+	close(b.under);
 	*main = b.main;
 	return b.root;
 }

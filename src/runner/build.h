@@ -26,7 +26,9 @@ int build_enter(int root, struct err *e);
 /* Private to the room: state shared by build.c and build_special.c. */
 struct build {
 	const struct view *v;
+	int under; /* the empty directory that it lies on */
 	int stage; /* our tmpfs: mount point of the new root, fix layers, skeletons, corners */
+	int run;  /* the private /run, closed when all is in it; -1: none */
 	int base; /* the clone of the host's root that the first step shows, or -errno */
 	int root; /* the new root, once its first step is done; -1 before */
 	int main; /* the mount of build_main(), once it is made; -1 before */
@@ -37,12 +39,23 @@ struct build {
 /* Opens the step's target inside the new root, making it where it does not exist. */
 int build_target(struct build *b, const char *target, bool dir, struct err *e);
 
+/* The same for one that is there already; or -errno. */
+int build_open(const struct build *b, const char *target);
+
 /* Attaches detached mount @m (closed in any case) at @target. */
 int build_attach(struct build *b, int m, const char *target, bool dir, struct err *e);
 
 int build_proc(struct build *b, const struct step *s, struct err *e);
 int build_dev(struct build *b, const struct step *s, struct err *e);
 int build_run(struct build *b, const struct step *s, struct err *e);
+int build_show(struct build *b, const struct step *s, struct err *e);
+int build_socket(struct build *b, const struct step *s, struct err *e);
+
+/* Something empty that nobody may open lies over the target. */
+int build_mask(struct build *b, const struct step *s, struct err *e);
+
+/* Is it hidden by itself? */
+bool build_is_hidden(const struct view *v, const char *path);
 
 /* A tmpfs. */
 int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t attrs,
@@ -51,6 +64,9 @@ int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t 
 /* A directory of the stage, of which nothing else can be reached through it: half the price. */
 int build_corner(struct build *b, const char *target, const char *name, uint64_t attrs,
 		 struct err *e);
+
+/* The step through which @path is seen, steps for single sockets apart. */
+const struct step *build_seen_through(const struct view *v, const char *path);
 
 /* layers.c: the lower layers of an overlay step, topmost first, as descriptors. */
 int build_lowers(struct build *b, const struct step *s, int lower[3], struct err *e);

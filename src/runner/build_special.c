@@ -197,25 +197,33 @@ static int copy_links(int run)
 	return 0;
 }
 
+/* The user goes on writing to what is below the private /run once that is read-only. */
+static int open_again(struct build *b, int run, const char *name, uint64_t attrs,
+		      struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("/run/%s", name);
+	int m = mount_clone(run, name, false, attrs);
+
+	return m < 0 ? err_sys(e, m, "cannot bind %s", path)
+		     : build_attach(b, m, path, true, e);
+}
+
 /*
  * /run is where the host's sockets live (docker, D-Bus, agents): a bind mount would let
- * the inside talk to them. So it is empty, but for what name resolution and the
- * dynamic linker of some distributions look up there.
+ * the inside talk to them. So it is empty, but for what the plan shows of it.
  */
 int build_run(struct build *b, const struct step *s, struct err *e)
 {
-	static const char *const shown[] = { "/run/systemd/resolve", "/run/resolvconf",
-					     "/run/NetworkManager", "/run/media",
-					     "/run/opengl-driver" };
-	AUTO_CLOSE int run = -1;
-	char user[32];
+	static const uint64_t attrs = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 	struct stat st;
-	int m, r;
+	char user[32];
+	int r, run;
 
-	if (build_corner(b, s->target, "run", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, e) <
-	    0)
+	if (stat("/run", &st) < 0)
+		return err_sys(e, errno, "cannot look at /run");
+	if (build_corner(b, s->target, "run", attrs, e) < 0)
 		return -1;
-	run = build_target(b, s->target, true, e);
+	run = b->run = build_target(b, s->target, true, e);
 	if (run < 0)
 		return -1;
 	snprintf(user, sizeof(user), "user/%u", (unsigned)geteuid());
@@ -225,15 +233,9 @@ int build_run(struct build *b, const struct step *s, struct err *e)
 	r = copy_links(run);
 	if (r < 0)
 		return err_sys(e, r, "cannot fill the private /run");
-	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
-		if (lstat(shown[i], &st) < 0 || !S_ISDIR(st.st_mode))
-			continue;
-		m = mount_clone(AT_FDCWD, shown[i], true, QUIET | MOUNT_ATTR_RDONLY);
-		if (m < 0)
-			return err_sys(e, m, "cannot bind %s read-only", shown[i]);
-		if (build_attach(b, m, shown[i], true, e) < 0)
-			return -1;
-	}
-	return fchmodat(run, ".", 0555, 0) < 0 ? err_sys(e, errno, "cannot close /run")
-					       : 0;
+	if (fchmodat(run, ".", st.st_mode & 07777, 0) < 0)
+		return err_sys(e, errno, "cannot fill the private /run");
+	return open_again(b, run, "lock", attrs, e) < 0
+		       ? -1
+		       : open_again(b, run, user, attrs, e);
 }

@@ -17,13 +17,14 @@
 
 enum { SKELETON_FILE_MAX = 64 * 1024 * 1024 };
 
-/* The step through which @path is seen: the deepest target that holds it. */
-static const struct step *seen_through(const struct view *v, const char *path)
+/* The deepest target that holds it. */
+const struct step *build_seen_through(const struct view *v, const char *path)
 {
 	const struct step *best = NULL;
 
 	for (size_t i = 0; i < v->nsteps; i++)
-		if (path_within(path, v->steps[i].target) &&
+		if (v->steps[i].kind != STEP_SOCKET &&
+		    path_within(path, v->steps[i].target) &&
 		    (!best || strlen(v->steps[i].target) >= strlen(best->target)))
 			best = &v->steps[i];
 	return best;
@@ -31,9 +32,17 @@ static const struct step *seen_through(const struct view *v, const char *path)
 
 const struct step *build_main(const struct view *v)
 {
-	const struct step *s = v->workspace ? seen_through(v, v->workspace) : NULL;
+	const struct step *s = v->workspace ? build_seen_through(v, v->workspace) : NULL;
 
 	return s && s->kind == STEP_OVERLAY ? s : NULL;
+}
+
+bool build_is_hidden(const struct view *v, const char *path)
+{
+	for (size_t i = 0; i < v->nhidden; i++)
+		if (strcmp(v->hidden[i], path) == 0)
+			return true;
+	return false;
 }
 
 /* Rights the user has there, as bits of an owner: see upper_mode() in snap/store.c. */
@@ -192,7 +201,12 @@ static int skeleton_entry(int host, int skel, const char *name)
 	}
 	if (S_ISREG(st.st_mode) && st.st_size <= SKELETON_FILE_MAX)
 		return skeleton_file(host, skel, name, &st);
-	return S_ISREG(st.st_mode) ? -EFBIG : 0;
+	if (S_ISREG(st.st_mode))
+		return -EFBIG;
+	/* Of the same kind, but not the host's. */
+	if (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode))
+		return mknodat(skel, name, st.st_mode, 0) < 0 ? -errno : 0;
+	return 0;
 }
 
 /* The directory's own level, copied: its directories get mounts of their own. */
@@ -212,10 +226,9 @@ static int skeleton(struct build *b, const struct step *s, struct err *e)
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
-		r = 0;
-		for (size_t i = 0; i < b->v->nhidden && !r; i++)
-			r = strcmp(b->v->hidden[i], path) == 0;
-		r = r ? 0 : skeleton_entry(dirfd(d), skel, de->d_name);
+		r = build_is_hidden(b->v, path)
+			    ? 0
+			    : skeleton_entry(dirfd(d), skel, de->d_name);
 		if (r == -EFBIG) {
 			err_set(e, ERR_UNSUPPORTED,
 				"%s is too large to copy, and mounts below %s forbid an overlay",
@@ -241,10 +254,10 @@ static bool is_mounted_in(const struct build *b, const struct step *s,
 	char *slash = strrchr(above, '/');
 	struct stat st;
 
-	if (other == s || !slash[1] || seen_through(b->v, other->target) != other)
+	if (other == s || !slash[1] || build_seen_through(b->v, other->target) != other)
 		return false;
 	slash[slash == above] = '\0';
-	return seen_through(b->v, above) == s &&
+	return build_seen_through(b->v, above) == s &&
 	       fstatat(AT_FDCWD, other->target, &st,
 		       AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 &&
 	       S_ISDIR(st.st_mode);
@@ -281,7 +294,7 @@ int build_lowers(struct build *b, const struct step *s, int lower[3], struct err
 	for (size_t i = 0; i < b->v->nhidden && !s->skeleton; i++) {
 		const char *path = b->v->hidden[i];
 
-		if (seen_through(b->v, path) != s || strcmp(path, s->target) == 0 ||
+		if (build_seen_through(b->v, path) != s || strcmp(path, s->target) == 0 ||
 		    access(path, F_OK) < 0)
 			continue;
 		if (fix < 0)

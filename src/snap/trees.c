@@ -20,13 +20,12 @@ enum { LAYERS_MAX = 400 };
 	(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOATIME | \
 	 MOUNT_ATTR_NODIRATIME | MOUNT_ATTR_NOSYMFOLLOW)
 
-static uint64_t layer_attrs(const struct mountpoint *m)
+uint64_t plan_attrs(const struct mountpoint *m)
 {
 	return (m->attrs & KEPT_ATTRS) | MOUNT_ATTR_NODEV;
 }
 
-/* Made anew inside, with all that is mounted beneath: /proc, /dev, /sys. */
-static bool is_remade(const char *path)
+bool plan_is_remade(const char *path)
 {
 	return path_within(path, "/proc") || path_within(path, "/dev") ||
 	       path_within(path, "/sys");
@@ -37,8 +36,7 @@ static bool is_fs(const struct mountpoint *m, const char *type)
 	return strcmp(m->fstype, type) == 0;
 }
 
-/* Would show the host's processes, terminals or devices wherever it is mounted. */
-static bool is_window(const struct mountpoint *m)
+bool plan_is_window(const struct mountpoint *m)
 {
 	return is_fs(m, "proc") || is_fs(m, "devpts") || is_fs(m, "devtmpfs") ||
 	       is_fs(m, "mqueue") || is_fs(m, "autofs");
@@ -50,10 +48,10 @@ static bool can_overlay(const struct mountpoint *m)
 }
 
 /*
- * Whose server has gone (a stale sshfs). What is still in the cache looks as if all were well;
- * only the server could say how full it is. Others are not asked: a slow one may take minutes.
+ * What is still in the cache looks as if all were well; only the server could say how full it
+ * is. Others are not asked: a slow one may take minutes.
  */
-static bool is_dead(const struct mountpoint *m)
+bool plan_is_dead(const struct mountpoint *m)
 {
 	struct statfs fs;
 
@@ -150,7 +148,7 @@ static void scan_level(struct plan *p, struct candidates *c, const char *dir)
 		    faccessat(dirfd(d), de->d_name, W_OK | X_OK, AT_EACCESS) < 0)
 			continue;
 		path = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, de->d_name);
-		if (is_remade(path) || plan_is_private(p, path) ||
+		if (plan_is_remade(path) || plan_is_private(p, path) ||
 		    path_within(path, "/run"))
 			continue;
 		if (can_overlay(mountinfo_of(&p->mi, path)))
@@ -168,14 +166,14 @@ static void collect(struct plan *p, struct candidates *c)
 		const struct mountpoint *m = &p->mi.v[i];
 
 		if (m->visible && can_overlay(m) && strcmp(m->target, "/") != 0 &&
-		    !is_remade(m->target) && !plan_is_private(p, m->target) &&
+		    !plan_is_remade(m->target) && !plan_is_private(p, m->target) &&
 		    !path_within(m->target, "/run") && may_write(m->target) &&
-		    !is_dead(m))
+		    !plan_is_dead(m))
 			candidate(p, c, m->target);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
 		scan_level(p, c, levels[i]);
-	if (p->v->home && may_write(p->v->home) && !is_remade(p->v->home))
+	if (p->v->home && may_write(p->v->home) && !plan_is_remade(p->v->home))
 		candidate(p, c, p->v->home);
 	if (may_write(rq->workspace))
 		candidate(p, c, rq->workspace);
@@ -236,9 +234,10 @@ static int explode(struct plan *p, const char *path, struct err *e)
 	if (!d)
 		return err_sys(e, errno, "cannot read %s", path);
 	if (is_closed(path))
-		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-			  "not writable, mounts below it");
-	else if (plan_layer(p, LAYER_OVERLAY, path, true, layer_attrs(m),
+		plan_step(p, STEP_SHOW, path, path, plan_attrs(m) | MOUNT_ATTR_RDONLY,
+			  "not writable, mounts below it")
+			->skeleton = true;
+	else if (plan_layer(p, LAYER_OVERLAY, path, true, plan_attrs(m),
 			    "mounts below it", e) < 0)
 		return -1;
 	while ((de = readdir(d))) {
@@ -255,11 +254,9 @@ static int explode(struct plan *p, const char *path, struct err *e)
 			return err_hint(e,
 					"choose a smaller --workspace, or unmount them");
 		}
-		if (again && !has_layer(p->rq->resume, sub) && !was_exploded(p, sub))
-			plan_step(p, STEP_BIND, sub, sub,
-				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-				  "was not part of it");
-		else if (plan_tree(p, sub, e) < 0)
+		if (again && !has_layer(p->rq->resume, sub) && !was_exploded(p, sub)
+			    ? plan_show(p, sub, "was not part of it", e)
+			    : plan_tree(p, sub, e))
 			return -1;
 	}
 	return 0;
@@ -272,22 +269,36 @@ static int plan_tree(struct plan *p, const char *path, struct err *e)
 	/* What lies around it is shown without it: plan_hidden(). */
 	if (plan_is_veiled(p, path))
 		return 0;
-	if (is_window(m) || access(path, R_OK | X_OK) < 0 || is_dead(m)) {
+	if (plan_is_window(m) || access(path, R_OK | X_OK) < 0 || plan_is_dead(m)) {
 		plan_step(p, STEP_MASK, path, NULL, 0, "not readable, or the host's own");
 		return 0;
 	}
-	if (!can_overlay(m)) {
-		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY, "read-only mount");
-		return 0;
-	}
-	if (needs_no_layer(p, path)) {
-		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-			  "--read-only");
-		return 0;
-	}
+	if (!can_overlay(m))
+		return plan_show(p, path, "read-only mount", e);
+	if (needs_no_layer(p, path))
+		return plan_show(p, path, "--read-only", e);
 	if (has_mounts_below(p, path) || was_exploded(p, path))
 		return explode(p, path, e);
-	return plan_layer(p, LAYER_OVERLAY, path, false, layer_attrs(m), "writable", e);
+	return plan_layer(p, LAYER_OVERLAY, path, false, plan_attrs(m), "writable", e);
+}
+
+/* What name resolution and the dynamic linker of some distributions look up in /run. */
+static int show_run(struct plan *p, struct err *e)
+{
+	static const char *const shown[] = { "/run/systemd/resolve", "/run/resolvconf",
+					     "/run/NetworkManager", "/run/media",
+					     "/run/opengl-driver" };
+	struct stat st;
+
+	if (access("/run", F_OK) < 0)
+		return 0;
+	plan_step(p, STEP_RUN, "/run", NULL, 0, "private");
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		if (lstat(shown[i], &st) == 0 && S_ISDIR(st.st_mode) &&
+		    !plan_is_veiled(p, shown[i]) &&
+		    plan_show(p, shown[i], "looked up by tools", e) < 0)
+			return -1;
+	return 0;
 }
 
 static int plan_user(struct plan *p, struct err *e)
@@ -295,17 +306,6 @@ static int plan_user(struct plan *p, struct err *e)
 	struct candidates c = { 0 };
 	int r = 0;
 
-	plan_step(p, STEP_BIND, "/", "/", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-		  "everything, read-only");
-	for (size_t i = 0; i < p->mi.n; i++) {
-		const struct mountpoint *m = &p->mi.v[i];
-
-		if (m->visible && is_window(m) && !is_remade(m->target) &&
-		    !path_within(m->target, "/run"))
-			plan_step(p, STEP_MASK, m->target, NULL, 0, "the host's own");
-	}
-	if (access("/run", F_OK) == 0)
-		plan_step(p, STEP_RUN, "/run", NULL, 0, "private");
 	collect(p, &c);
 	for (size_t i = 0; i < c.n; i++) {
 		if (r == 0)
@@ -313,7 +313,9 @@ static int plan_user(struct plan *p, struct err *e)
 		free(c.v[i]);
 	}
 	free(c.v);
-	return r;
+	if (r < 0 || show_run(p, e) < 0 || plan_show(p, "/", "not writable", e) < 0)
+		return -1;
+	return access("/sys", F_OK) < 0 ? 0 : plan_show(p, "/sys", "read-only", e);
 }
 
 /* --- root: one overlay per writable mount, `/` included --- */
@@ -326,7 +328,7 @@ static int show_work(struct plan *p, const char *path, struct err *e)
 	if (!plan_is_private(p, path) || plan_is_private(p, m->target) ||
 	    !can_overlay(m) || plan_is_veiled(p, path))
 		return 0;
-	return plan_layer(p, LAYER_OVERLAY, path, false, layer_attrs(m), "workspace", e);
+	return plan_layer(p, LAYER_OVERLAY, path, false, plan_attrs(m), "workspace", e);
 }
 
 static int plan_root(struct plan *p, struct err *e)
@@ -336,7 +338,8 @@ static int plan_root(struct plan *p, struct err *e)
 		bool below_private = plan_is_private(p, m->target) &&
 				     !path_within(p->rq->workspace, m->target);
 
-		if (!m->visible || is_remade(m->target) || is_window(m) || below_private)
+		if (!m->visible || plan_is_remade(m->target) || plan_is_window(m) ||
+		    below_private)
 			continue;
 		if (access(m->target, F_OK) < 0)
 			continue; /* another user's FUSE mount: not even root may look */
@@ -350,13 +353,11 @@ static int plan_root(struct plan *p, struct err *e)
 		    (store_fs_upper(m->fstype) ||
 		     path_within(p->rq->workspace, m->target)) &&
 		    !needs_no_layer(p, m->target)) {
-			if (plan_layer(p, LAYER_OVERLAY, m->target, false, layer_attrs(m),
+			if (plan_layer(p, LAYER_OVERLAY, m->target, false, plan_attrs(m),
 				       "writable", e) < 0)
 				return -1;
-		} else {
-			plan_step(p, STEP_BIND, m->target, m->target,
-				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, "read-only")
-				->single = true;
+		} else if (plan_show(p, m->target, "read-only", e) < 0) {
+			return -1;
 		}
 	}
 	plan_step(p, STEP_BIND, "/sys", "/sys", MOUNT_ATTR_RDONLY, "read-only");
@@ -368,23 +369,22 @@ static int plan_root(struct plan *p, struct err *e)
 }
 
 /* A private directory covers what the host has there: where we work must show again. */
-static void show_through(struct plan *p, const char *path)
+static int show_through(struct plan *p, const char *path, struct err *e)
 {
 	if (!plan_is_private(p, path) || plan_is_veiled(p, path))
-		return;
+		return 0;
 	for (size_t i = 0; i < p->v->nsteps; i++)
 		if (path_within(path, p->v->steps[i].target) &&
 		    plan_is_private(p, p->v->steps[i].target))
-			return;
-	plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
-		  "not writable");
+			return 0;
+	return plan_show(p, path, "not writable", e);
 }
 
 int plan_trees(struct plan *p, struct err *e)
 {
 	if ((p->v->root ? plan_root(p, e) : plan_user(p, e)) < 0)
 		return -1;
-	show_through(p, p->rq->workspace);
-	show_through(p, p->rq->cwd);
-	return 0;
+	if (show_through(p, p->rq->workspace, e) < 0)
+		return -1;
+	return show_through(p, p->rq->cwd, e);
 }

@@ -18,10 +18,11 @@
 const char *step_kind_name(enum step_kind k)
 {
 	static const char *const names[] = {
-		[STEP_BIND] = "bind",	    [STEP_OVERLAY] = "overlay",
-		[STEP_SCRATCH] = "scratch", [STEP_TMPFS] = "tmpfs",
-		[STEP_PROC] = "proc",	    [STEP_DEV] = "dev",
-		[STEP_RUN] = "run",	    [STEP_MASK] = "mask",
+		[STEP_BIND] = "bind",	  [STEP_OVERLAY] = "overlay",
+		[STEP_SHOW] = "show",	  [STEP_SCRATCH] = "scratch",
+		[STEP_TMPFS] = "tmpfs",	  [STEP_PROC] = "proc",
+		[STEP_DEV] = "dev",	  [STEP_RUN] = "run",
+		[STEP_SOCKET] = "socket", [STEP_MASK] = "mask",
 	};
 
 	return names[k];
@@ -51,10 +52,9 @@ void step_describe(const struct step *s, struct buf *out)
 		buf_addf(out, " (%s)", s->why);
 }
 
-struct step *plan_step(struct plan *p, enum step_kind kind, const char *target,
-		       const char *source, uint64_t attrs, const char *why)
+static struct step *add_step(struct view *v, enum step_kind kind, const char *target,
+			     const char *source, uint64_t attrs, const char *why)
 {
-	struct view *v = p->v;
 	struct step *s;
 
 	if ((v->nsteps & (v->nsteps - 1)) == 0)
@@ -67,6 +67,35 @@ struct step *plan_step(struct plan *p, enum step_kind kind, const char *target,
 			    .attrs = attrs,
 			    .why = why };
 	return s;
+}
+
+struct step *plan_step(struct plan *p, enum step_kind kind, const char *target,
+		       const char *source, uint64_t attrs, const char *why)
+{
+	return add_step(p->v, kind, target, source, attrs, why);
+}
+
+int view_allow_socket(struct view *v, const char *path, bool spare, struct err *e)
+{
+	for (size_t i = 0; i < v->nhidden; i++) {
+		if (!path_within(path, v->hidden[i]))
+			continue;
+		if (spare)
+			return 0;
+		err_set(e, ERR_USAGE,
+			"--allow-socket %s would show what must stay hidden (%s)", path,
+			v->hidden[i]);
+		return err_hint(e, "leave one of the two options out");
+	}
+	/* On top of all that there is. */
+	add_step(v, STEP_SOCKET, path, path,
+		 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+			 MOUNT_ATTR_NOEXEC,
+		 "--allow-socket")
+		->spare = spare;
+	v->sockets = xrealloc(v->sockets, (v->nsockets + 1) * sizeof(*v->sockets));
+	v->sockets[v->nsockets++] = xstrdup(path);
+	return 0;
 }
 
 /* The directory this layer had when the transaction was first run, if it is resumed. */
@@ -206,10 +235,12 @@ static int check_wishes(const char *option, char *const *paths, struct err *e)
 	return 0;
 }
 
-/* A bind shows the host's own; layers that lie on top of it are closed one by one. */
-static void plan_read_only(struct plan *p, const char *path)
+/* What lies on top is the host's own; layers that lie on top of that are closed one by one. */
+static int plan_read_only(struct plan *p, const char *path, struct err *e)
 {
 	struct view *v = p->v;
+	const struct step *through = NULL;
+	struct stat st;
 
 	for (size_t i = 0; i < v->nsteps; i++) {
 		struct step *s = &v->steps[i];
@@ -219,9 +250,22 @@ static void plan_read_only(struct plan *p, const char *path)
 		s->attrs |= MOUNT_ATTR_RDONLY;
 		s->why = "--read-only";
 	}
-	if (strcmp(path, "/") != 0)
+	for (size_t i = 0; i < v->nsteps; i++)
+		if (path_within(path, v->steps[i].target) &&
+		    (!through || strlen(v->steps[i].target) >= strlen(through->target)))
+			through = &v->steps[i];
+	if (strcmp(path, "/") == 0 || (through && through->kind == STEP_SHOW))
+		return 0;
+	if (stat(path, &st) < 0)
+		return err_sys(e, errno, "--read-only %s", path);
+	if (S_ISDIR(st.st_mode))
+		return plan_show(p, path, "--read-only", e) < 0
+			       ? -1
+			       : plan_show_mounts(p, path, "--read-only", e);
+	if (S_ISREG(st.st_mode))
 		plan_step(p, STEP_BIND, path, path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
 			  "--read-only");
+	return 0;
 }
 
 static int plan_binds(struct plan *p, struct err *e)
@@ -234,7 +278,8 @@ static int plan_binds(struct plan *p, struct err *e)
 	    check_wishes("hide", rq->hide, e) < 0)
 		return -1;
 	for (char *const *s = rq->read_only; s && *s; s++)
-		plan_read_only(p, *s);
+		if (plan_read_only(p, *s, e) < 0)
+			return -1;
 	for (char *const *s = rq->write_through; s && *s; s++) {
 		if (strcmp(*s, "/") == 0)
 			return err_set(e, ERR_USAGE,
@@ -308,6 +353,9 @@ static int make(struct plan *p, struct err *e)
 	if (plan_hidden(p, e) < 0)
 		return -1;
 	sort_steps(p->v);
+	for (char *const *s = p->rq->sockets; s && *s; s++)
+		if (view_allow_socket(p->v, *s, p->rq->resume, e) < 0)
+			return -1;
 	return 0;
 }
 
@@ -358,6 +406,7 @@ void view_free(struct view *v)
 	free(v->layers);
 	free_strings(v->hidden, v->nhidden);
 	free_strings(v->through, v->nthrough);
+	free_strings(v->sockets, v->nsockets);
 	free(v->workspace);
 	free(v->home);
 	free(v->cwd);
@@ -410,6 +459,7 @@ const struct view *view_copy(const struct view *v, void *mem, size_t size)
 	c->stage = take_string(&r, v->stage);
 	c->hidden = take_strings(&r, v->hidden, v->nhidden);
 	c->through = take_strings(&r, v->through, v->nthrough);
+	c->sockets = take_strings(&r, v->sockets, v->nsockets);
 	c->steps = take(&r, v->steps, v->nsteps * sizeof(*v->steps));
 	for (size_t i = 0; c->steps && i < v->nsteps; i++) {
 		c->steps[i].target = take_string(&r, v->steps[i].target);

@@ -17,11 +17,13 @@
 enum step_kind {
 	STEP_BIND,    /* host `source` at `target`, recursive unless `single` */
 	STEP_OVERLAY, /* layer over host `source` at `target` */
+	STEP_SHOW, /* host `source` at `target`, read-only, through an overlay of no layer */
 	STEP_SCRATCH, /* layer's upper itself at `target`: private /tmp */
 	STEP_TMPFS,   /* empty tmpfs; `mode` */
 	STEP_PROC,    /* new procfs, dangerous parts read-only or masked */
 	STEP_DEV,     /* new /dev */
 	STEP_RUN,     /* private /run with the few things tools need from it */
+	STEP_SOCKET,  /* the host's socket at `target`, for who may connect to it */
 	STEP_MASK,    /* nothing to be seen here: empty, unreadable */
 };
 const char *step_kind_name(enum step_kind k);
@@ -34,8 +36,10 @@ struct step {
 	size_t layer;	/* index into view.layers (OVERLAY, SCRATCH) */
 	unsigned mode;	/* TMPFS, SCRATCH */
 	bool single;	/* BIND: not recursive */
-	bool skeleton; /* OVERLAY: lower is a copy of the directory's own level (there are
-			 * mounts below that the kernel will not let us leave out) */
+	bool skeleton; /* OVERLAY, SHOW: a copy of the directory's own level instead (there
+			 * are mounts below that the kernel will not let us leave out) */
+	bool spare; /* SHOW, BIND, SOCKET: gone by now, it is left out; what the kernel cannot
+			* overlay is masked */
 	const char *why; /* static text for --debug */
 };
 
@@ -59,6 +63,8 @@ struct view {
 	size_t nhidden, nstores;
 	char **through; /* written-through paths */
 	size_t nthrough;
+	char **sockets; /* the host's that can be connected to */
+	size_t nsockets;
 	bool in_place; /* the workspace is one of them, and kept by a snapshot */
 	bool offline;  /* without the host's network */
 };
@@ -70,7 +76,8 @@ struct view_request {
 	const char *state_dir; /* hidden, and the store for its own filesystem */
 	bool host_tmp;	       /* --tmp host: overlay /tmp instead of a private one */
 	char *const *read_only, *const *write_through,
-					*const *hide; /* NULL-ended or NULL */
+					*const *hide,
+						*const *sockets; /* NULL-ended or NULL */
 	/* Layers that exist already (explore): reuse these instead of new ones. */
 	const struct txn_record *resume;
 };
@@ -82,6 +89,10 @@ struct view_request {
  */
 int view_make(const struct view_request *rq, struct view *v, struct err *e);
 void view_free(struct view *v);
+
+/* Adds the host's socket at @path (absolute, resolved) to what can be connected to. ERR_USAGE if
+ * it lies in what is hidden. @spare: if it is not there it is left out. */
+int view_allow_socket(struct view *v, const char *path, bool spare, struct err *e);
 
 /*
  * A copy of the whole, strings and all, in the @size bytes at @mem: what a process that shares

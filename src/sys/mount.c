@@ -75,6 +75,13 @@ failed:
 	return r;
 }
 
+int mount_close(int fd)
+{
+	struct mount_attr ma = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	return mount_setattr(fd, "", AT_EMPTY_PATH, &ma, sizeof(ma)) < 0 ? -errno : 0;
+}
+
 int mount_attach(int fd, int target)
 {
 	if (move_mount(fd, "", target, "",
@@ -88,14 +95,15 @@ int mount_attach(int fd, int target)
  * that could change, nothing of the host's layout in the sandbox's /proc/mounts; and it
  * works on kernels that do not take descriptors as layers yet (before 6.13).
  */
+enum { NO_UPPER = 8 }; /* where the options of an upper begin */
+
 int mount_overlay(const struct overlay_spec *o, char *why, size_t whylen)
 {
 	char lower[96] = "", upper[32], work[32];
-	const char *opts[] = {
-		"lowerdir",	lower,	     "upperdir", upper,	     "workdir",
-		work,		"userxattr", "",	 "volatile", "",
-		"redirect_dir", "nofollow",  "index",	 "off",	     NULL
-	};
+	const char *opts[] = { "lowerdir",     lower,	   "userxattr", "",
+			       "redirect_dir", "nofollow", "index",	"off",
+			       "upperdir",     upper,	   "workdir",	work,
+			       "volatile",     "",	   NULL };
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(o->lower) && o->lower[i] >= 0; i++)
@@ -103,6 +111,8 @@ int mount_overlay(const struct overlay_spec *o, char *why, size_t whylen)
 				      i ? ":" : "", o->lower[i]);
 	snprintf(upper, sizeof(upper), "/proc/self/fd/%d", o->upper);
 	snprintf(work, sizeof(work), "/proc/self/fd/%d", o->work);
+	if (o->upper < 0)
+		opts[NO_UPPER] = NULL;
 	return mount_new("overlay", opts, o->attrs, why, whylen);
 }
 

@@ -20,12 +20,15 @@ int mount_clone(int dirfd, const char *path, bool recursive, uint64_t attrs);
 int mount_new(const char *fstype, const char *const *opts, uint64_t attrs, char *why,
 	      size_t whylen);
 
+/* Makes the mount at @fd, and no other, read-only. */
+int mount_close(int fd);
+
 /* Puts the detached mount @fd on @target. */
 int mount_attach(int fd, int target);
 
 struct overlay_spec {
-	int lower[3]; /* topmost first; -1 ends the list */
-	int upper, work;
+	int lower[3];	 /* topmost first; -1 ends the list */
+	int upper, work; /* -1: none, and two lowers at least */
 	uint64_t attrs;
 };
 /* A volatile overlay with user xattrs, no redirects, no index. -> detached mount fd. */

@@ -92,8 +92,8 @@ static int parse_line(char *line, struct mountpoint *m)
 	unescape(m->root);
 	unescape(m->target);
 	m->attrs = parse_options(opts);
-	m->read_only = (m->attrs & MOUNT_ATTR_RDONLY) || strncmp(super, "ro,", 3) == 0 ||
-		       strcmp(super, "ro") == 0;
+	m->fixed = strncmp(super, "ro,", 3) == 0 || strcmp(super, "ro") == 0;
+	m->read_only = (m->attrs & MOUNT_ATTR_RDONLY) || m->fixed;
 	m->visible = true;
 	return 0;
 }

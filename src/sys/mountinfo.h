@@ -16,6 +16,7 @@ struct mountpoint {
 	char *fstype;
 	uint64_t attrs; /* MOUNT_ATTR_*: RDONLY, NOSUID, NODEV, NOEXEC, NOATIME, … */
 	bool read_only; /* the mount or the whole filesystem */
+	bool fixed;	/* the whole filesystem */
 	bool visible;	/* not covered by a later mount; filled in by mountinfo_read */
 };
 

@@ -190,7 +190,7 @@ static void record_layers(struct txn_record *r, const struct view *v)
 
 static void record_effects(struct txn_record *r, const struct view *v)
 {
-	r->effects = xcalloc(v->nthrough + 1, sizeof(*r->effects));
+	r->effects = xcalloc(v->nthrough + v->nsockets + 1, sizeof(*r->effects));
 	for (size_t i = 0; i < v->nthrough; i++)
 		r->effects[r->neffects++] = (struct effect_record){
 			.kind = xstrdup(
@@ -198,6 +198,10 @@ static void record_effects(struct txn_record *r, const struct view *v)
 					? "in-place"
 					: "write-through"),
 			.what = xstrdup(v->through[i])
+		};
+	for (size_t i = 0; i < v->nsockets; i++)
+		r->effects[r->neffects++] = (struct effect_record){
+			.kind = xstrdup("socket"), .what = xstrdup(v->sockets[i])
 		};
 	if (!v->offline)
 		r->effects[r->neffects++] = (struct effect_record){

@@ -25,7 +25,7 @@ def outside(stet, script, cwd, env=None):
     "id -u", "id -g", "id -un", "echo $HOME", "pwd", "umask", "echo $PATH", "cat /etc/passwd",
     "stat -c '%u %g %a' .", "stat -c %a /etc/passwd /usr/bin /", "hostname",
     "cat /proc/self/limits | grep -c .", "ls /usr/bin | md5sum", "uname -a", "locale",
-    "stat -c %a /tmp /var/tmp /dev/shm", "test -w . && echo w", "test -w /etc && echo w",
+    "stat -c %a /tmp /var/tmp /dev/shm", "stat -c %a /run / /home /usr/bin /etc/passwd", "test -w . && echo w", "test -w /etc && echo w",
     "echo $SHLVL", "date +%Z", "nproc", "readlink -f /bin/sh", "command -v git node python3",
     "getconf ARG_MAX", "stat -f -c %T /proc /sys", "ls -d /proc/self/fd/0",
     "grep -h Cpus_allowed: /proc/self/status /proc/$PPID/status",
@@ -34,6 +34,15 @@ def test_same_answer_inside(stet, work, script):
     a = outside(stet, script, work)
     b = stet.run("bash", "-c", script, cwd=work)
     assert (b.rc, b.out) == (a.returncode, a.stdout)
+
+
+def test_run_is_not_to_be_written(stet, work):
+    """Its mode is the host's, though inside it belongs to an ordinary user; its places are open."""
+    script = ("cd /run && ! touch new && ! mkdir new && ! chmod 777 . && ! test -w . && "
+              "! mv lock gone && ! rmdir user && touch lock/f user/$(id -u)/f")
+    if not ROOT:
+        stet.no_policy = True
+        stet.sh(script, cwd=work).ok()
 
 
 def test_owners(stet, work):

@@ -495,31 +495,43 @@ static void environments(void **state)
 {
 	char home[] = "HOME=/h", secret[] = "SECRET=s", lc[] = "LC_ALL=C",
 	     old[] = "STET_TXN=t1", git[] = "GIT_DISCOVERY_ACROSS_FILESYSTEM=0";
-	char *ours[] = { home, secret, lc, old, git, NULL };
+	char *ours[] = { home, secret, lc, old, git, NULL, NULL };
 	char set[] = "NEW=1=2", pass[] = "SECRET", absent[] = "ABSENT",
 	     over[] = "HOME=/x";
 	char *add[] = { set, pass, absent, over, NULL };
+	char agent[] = "ssh-agent", at[] = "SSH_AUTH_SOCK=/s";
+	char *sockets[] = { agent, NULL };
+	const struct sandbox_opts clean = { .clean_env = true };
+	const struct sandbox_opts more = { .clean_env = true, .env = add };
+	const struct sandbox_opts agents = { .clean_env = true, .sockets = sockets };
 	struct op_ctx ctx;
 	char **env;
 
 	(void)state;
 	op_ctx_init(&ctx, ours);
-	env = sandbox_env(&ctx, NULL, false, NULL, 7);
+	env = sandbox_env(&ctx, NULL, NULL, 7);
 	assert_string_equal(lookup(env, "SECRET"), "s");
 	assert_string_equal(lookup(env, "STET_TXN"), "t7");
 	assert_string_equal(lookup(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM"), "0");
 	assert_int_equal(strv_len(env), 5);
 	strv_free(env);
-	env = sandbox_env(&ctx, NULL, true, NULL, 7);
+	env = sandbox_env(&ctx, NULL, &clean, 7);
 	assert_string_equal(lookup(env, "SECRET"), "(none)");
 	assert_string_equal(lookup(env, "LC_ALL"), "C");
 	assert_string_equal(lookup(env, "GIT_DISCOVERY_ACROSS_FILESYSTEM"), "1");
 	strv_free(env);
-	env = sandbox_env(&ctx, NULL, true, add, 7);
+	env = sandbox_env(&ctx, NULL, &more, 7);
 	assert_string_equal(lookup(env, "SECRET"), "s");
 	assert_string_equal(lookup(env, "NEW"), "1=2");
 	assert_string_equal(lookup(env, "HOME"), "/x");
 	assert_string_equal(lookup(env, "ABSENT"), "(none)");
+	strv_free(env);
+	ours[5] = at;
+	env = sandbox_env(&ctx, NULL, &clean, 7);
+	assert_string_equal(lookup(env, "SSH_AUTH_SOCK"), "(none)");
+	strv_free(env);
+	env = sandbox_env(&ctx, NULL, &agents, 7);
+	assert_string_equal(lookup(env, "SSH_AUTH_SOCK"), "/s");
 	strv_free(env);
 }
 

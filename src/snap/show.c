@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "snap/plan.h"
+#include "snap/store.h"
+
+/* More directories beside mount points than this are not shown. */
+enum { SHOWN_MAX = 400 };
+
+#define SHOWN_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV)
+
+/*
+ * No socket is bound there, whatever happens: then it need not be looked at through an overlay,
+ * which many of these forbid.
+ */
+static bool holds_no_sockets(const struct mountpoint *m)
+{
+	static const char *const plain[] = { "vfat",	 "msdos", "exfat",  "iso9660",
+					     "squashfs", "erofs", "cramfs", "romfs" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (strcmp(m->fstype, plain[i]) == 0)
+			return true;
+	return m->fixed ||
+	       (!store_fs_lower(m->fstype) && strcmp(m->fstype, "ramfs") != 0);
+}
+
+static bool is_planned(const struct plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->v->nsteps; i++)
+		if (strcmp(p->v->steps[i].target, path) == 0)
+			return true;
+	return false;
+}
+
+/* Left out: what is made anew, or hidden, or has its step already. */
+static bool is_done(const struct plan *p, const char *path)
+{
+	for (size_t i = 0; p->private_dirs[i]; i++)
+		if (strcmp(path, p->private_dirs[i]) == 0)
+			return true;
+	return plan_is_remade(path) || plan_is_veiled(p, path) || is_planned(p, path);
+}
+
+static bool has_mounts_below(const struct plan *p, const char *path)
+{
+	/* Root may leave them out. */
+	for (size_t i = 0; !p->v->root && i < p->mi.n; i++)
+		if (path_within(p->mi.v[i].target, path) &&
+		    strcmp(p->mi.v[i].target, path) != 0)
+			return true;
+	return false;
+}
+
+/* Its name is in the level around it already. */
+static bool is_empty(const char *path)
+{
+	AUTO_CLOSEDIR DIR *d = opendir(path);
+	struct dirent *de;
+
+	while (d && (de = readdir(d)))
+		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+			return false;
+	return d;
+}
+
+static int show_below(struct plan *p, const char *path, const char *why, struct err *e)
+{
+	if (is_done(p, path))
+		return 0;
+	if (p->nshown < SHOWN_MAX || has_mounts_below(p, path))
+		return plan_show(p, path, why, e);
+	plan_step(p, STEP_MASK, path, NULL, 0, "too much beside a mount point");
+	return 0;
+}
+
+int plan_show_mounts(struct plan *p, const char *path, const char *why, struct err *e)
+{
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *m = &p->mi.v[i];
+
+		if (m->visible && path_within(m->target, path) &&
+		    strcmp(m->target, path) != 0 && access(m->target, X_OK) == 0 &&
+		    show_below(p, m->target, why, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* One step for the directory's own level, and one for each directory in it. */
+static int show_level(struct plan *p, const char *path, uint64_t attrs, const char *why,
+		      struct err *e)
+{
+	AUTO_CLOSEDIR DIR *d = opendir(path);
+	struct dirent *de;
+
+	plan_step(p, STEP_SHOW, path, path, attrs, why)->skeleton = true;
+	while (d && (de = readdir(d))) {
+		AUTO_FREE char *sub = xasprintf("%s/%s", path[1] ? path : "", de->d_name);
+		struct stat st;
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
+		    lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		if (!is_empty(sub) && show_below(p, sub, why, e) < 0)
+			return -1;
+	}
+	return d ? 0 : plan_show_mounts(p, path, why, e);
+}
+
+int plan_show(struct plan *p, const char *path, const char *why, struct err *e)
+{
+	const struct mountpoint *m = mountinfo_of(&p->mi, path);
+	uint64_t attrs = plan_attrs(m) | SHOWN_ATTRS;
+	bool dead = plan_is_dead(m), bare = dead || holds_no_sockets(m);
+	struct step *s;
+
+	if (plan_is_window(m) || (dead && !p->v->root)) {
+		plan_step(p, STEP_MASK, path, NULL, 0, "the host's own");
+		return 0;
+	}
+	/* Who cannot enter it reaches nothing that is in it. */
+	if (bare || access(path, X_OK) < 0) {
+		s = plan_step(p, STEP_BIND, path, path, attrs, why);
+		s->single = p->v->root;
+		s->spare = true;
+		return bare && !p->v->root ? plan_show_mounts(p, path, why, e) : 0;
+	}
+	p->nshown++;
+	if (has_mounts_below(p, path))
+		return show_level(p, path, attrs, why, e);
+	s = plan_step(p, STEP_SHOW, path, path, attrs, why);
+	s->spare = strcmp(m->target, "/") != 0;
+	return 0;
+}
