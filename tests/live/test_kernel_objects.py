@@ -100,8 +100,41 @@ def test_nodes_keep_their_attributes(stet, work):
     assert r.out == ""
 
 
+def devices():
+    found = ["/dev", "/sys"]
+    for top, dirs, files in os.walk("/dev"):
+        found += [f"{top}/{n}" for n in dirs + files]
+    return [n for n in found if not os.path.islink(n)]
+
+
+def test_all_of_dev_keeps_its_attributes(stet, work):
+    """What has the same name inside is another object, or cannot be changed."""
+    here = os.ttyname(os.openpty()[1])
+    before = {n: attributes(n) for n in devices()}
+    assert here in before
+    # Terminals are told apart by number: the first one inside has another one's name.
+    code = CALLS.replace("CALLS = {", "import pty; keep = pty.openpty()\nCALLS = {", 1)
+    stet.run("/usr/bin/python3", "-c", code, *before, cwd=work).ok()
+    assert {n: attributes(n) for n in before if os.path.exists(n)} == before
+
+
 def test_nodes_do_what_they_are_for(stet, work):
     stet.run("/usr/bin/python3", "-c", USES, cwd=work).ok()
+
+
+TERMINALS = {
+    "script": "script -qec 'tty >&2; echo told > /dev/tty' /dev/null | grep -qx 'told.'",
+    "spawn": "python3 -c 'import pty; exit(pty.spawn([\"sh\", \"-c\", \"test -t 0 && : < /dev/tty\"]))'",
+    "tmux": "tmux -L t -f /dev/null new -d 'tty > seen; echo x > /dev/tty; tmux wait -S done' && "
+            "tmux -L t wait done; for i in $(seq 50); do test -s seen && break; sleep 0.1; done; "
+            "grep -q /dev/pts/ seen",
+    "su": "test $(id -u) != 0 || su -c 'test $(id -u) = 0 && : > /dev/null' root",
+}
+
+
+@pytest.mark.parametrize("name", TERMINALS)
+def test_terminals_are_made(stet, work, name):
+    stet.sh(TERMINALS[name], cwd=work, env={"PATH": "/usr/bin:/bin", "TERM": "xterm"}).ok()
 
 
 def procfs():
@@ -152,9 +185,100 @@ def test_nobody_leaves_the_cgroup(stet, work, probe, filesystem, name):
     r = stet.run(probe, *tries, opts=GROUPS[name], cwd=work).ok()
     for line in r.out.splitlines():
         assert line.partition(": ")[2].startswith("denied("), line
+    # Nor from a namespace of one's own, in which everything may be mounted.
+    script = ('p="$1"; unshare -Urm sh -c "mount -o remount,rw,bind \'$p\'; mkdir m; '
+              'mount -t cgroup2 none m; echo 0 > m/cgroup.procs; echo 0 > \'$p/other/cgroup.procs\'; '
+              'mount --bind \'$p\' m; echo 0 > m/other/cgroup.procs"; '
+              'unshare -UrmC sh -c "mount -t cgroup2 none m"; true')
+    stet.run("bash", "-c", script, "bash", top, opts=GROUPS[name], cwd=work).ok()
     with open(f"{top}/other/cgroup.procs", encoding="ascii") as f:
         assert f.read() == ""
     assert os.listdir(f"{top}/own") == os.listdir(f"{top}/other")
+
+
+def old_groups():
+    """The hierarchies of version 1, one directory each."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return [line.split()[4] for line in f if " - cgroup " in line]
+
+
+def test_nobody_leaves_the_old_cgroups(stet, work, probe):
+    tops = old_groups()
+    if not tops or not ROOT:
+        pytest.skip("impossible here: no cgroups of version 1, or none that may be changed")
+    tries = [f"{what}={top}/{name}" for top in tops
+             for what, name in (("open-write", "cgroup.procs"), ("open-write", "tasks"),
+                                ("write", "tasks"), ("mkdir", "stet-new"))]
+    r = stet.run(probe, *tries, "mount-type=cgroup", "nested-mount-type=cgroup",
+                 "nested-mount-type=cgroup2", cwd=work).ok()
+    for line in r.out.splitlines():
+        assert line.partition(": ")[2].startswith("denied("), line
+
+
+# A descriptor of a group cannot be brought along: files and directories become pipes.
+BROUGHT = (r"import os, stat"
+           "\nfor fd in range(3):"
+           "\n    assert stat.S_ISFIFO(os.fstat(fd).st_mode), fd"
+           "\nassert len(os.listdir('/proc/self/fd')) == 4")
+
+
+@pytest.mark.parametrize("kind", ["directory", "file"])
+def test_no_group_is_brought_along(stet, work, tmp_path, kind):
+    path = tmp_path / "group"
+    path.mkdir()
+    (path / "file").touch()
+    fd = os.open(path if kind == "directory" else path / "file", os.O_RDONLY)
+    try:
+        subprocess.run([stet.path, "run", "-q", "--no-policy", "--", "/usr/bin/python3", "-c",
+                        BROUGHT], cwd=work, env=stet.environ(), stdin=fd, stdout=fd, stderr=fd,
+                       pass_fds=[fd], check=True)
+    finally:
+        os.close(fd)
+
+
+PROGRAM = r"""
+#include <pthread.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <threads.h>
+static void *run(void *a) { return a; }
+static int other(void *a) { (void)a; return 7; }
+int main(void) {
+    char *argv[] = { "true", 0 }, *env[] = { 0 };
+    pthread_t t; thrd_t u; void *r; int n, status; pid_t pid;
+    if (pthread_create(&t, 0, run, argv) || pthread_join(t, &r) || r != argv) return 1;
+    if (thrd_create(&u, other, 0) != thrd_success || thrd_join(u, &n) != thrd_success || n != 7)
+        return 2;
+    if (posix_spawn(&pid, "/bin/true", 0, 0, argv, env) || waitpid(pid, &status, 0) != pid)
+        return 3;
+    return status;
+}
+"""
+
+STARTERS = {
+    "C": ("gcc", "gcc -pthread -o p p.c && ./p"),
+    "C, static": ("gcc", "gcc -static -pthread -o p p.c && ./p"),
+    "node": ("node", "node -e 'const w = require(\"worker_threads\"); "
+             "new w.Worker(\"process.exit(0)\", {eval: true}).on(\"exit\", () => "
+             "process.exit(require(\"child_process\").spawnSync(\"true\").status))'"),
+    "java": ("java", "java -version"),
+    "rust": ("rustc", "echo 'fn main() { std::thread::spawn(|| 1).join().unwrap(); assert!("
+             "std::process::Command::new(\"true\").status().unwrap().success()); }' > p.rs && "
+             "rustc p.rs && ./p"),
+    "go": ("go", "echo 'package main; import \"os/exec\"; func main() { if exec.Command(\"true\")"
+           ".Run() != nil { panic(1) } }' > p.go && go run p.go"),
+}
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_languages_start_threads_and_processes(stet, work, name):
+    tool, script = STARTERS[name]
+    (work / "p.c").write_text(PROGRAM)
+    # Outside it works, or nothing can be said.
+    if subprocess.run(["bash", "-c", script], cwd=work, env=stet.environ(), check=False,
+                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip(f"impossible here: no {tool}")
+    stet.sh(script, cwd=work).ok()
 
 
 def test_threads_and_processes_start_all_the_same(stet, work):
