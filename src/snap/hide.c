@@ -36,6 +36,114 @@ static const char *below(const char *path, const char *dir)
 }
 
 /*
+ * Filesystems that show what lies in others: under another device number, and maybe under another
+ * inode number. A server elsewhere is not asked.
+ */
+static bool is_stacked(const struct mountpoint *m)
+{
+	static const char *const types[] = { "overlay",
+					     "aufs",
+					     "ecryptfs",
+					     "shiftfs",
+					     "fuse",
+					     "fuse.bindfs",
+					     "fuse.mergerfs",
+					     "fuse.unionfs",
+					     "fuse.unionfs-fuse",
+					     "fuse.fuse-overlayfs" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (strcmp(m->fstype, types[i]) == 0)
+			return m->visible && !plan_is_dead(m);
+	return false;
+}
+
+static bool has(const char *dir, const char *name)
+{
+	AUTO_FREE char *path = join(dir, name);
+
+	return access(path, F_OK) == 0;
+}
+
+/* A state directory or a store of stet's, whoever's. */
+static bool is_store(const char *path)
+{
+	return strncmp(strrchr(path, '/'), "/.stet-", 7) == 0 ||
+	       has(path, "journal.db") || has(path, "tx");
+}
+
+/*
+ * Is @seen what @path is, shown through a stack of which one layer holds it under the last
+ * components of its name? Of a directory that is in several layers the times are the topmost
+ * one's. Then, if it is not just a name that many have, it is taken for the same.
+ */
+static bool is_shown(const char *path, const char *seen, bool name_of_several)
+{
+	struct stat a, b;
+
+	if (lstat(seen, &b) < 0 || lstat(path, &a) < 0 ||
+	    (a.st_mode & S_IFMT) != (b.st_mode & S_IFMT))
+		return false;
+	if (S_ISDIR(b.st_mode) && is_store(path))
+		return is_store(seen);
+	return name_of_several || (a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+				   a.st_mtim.tv_nsec == b.st_mtim.tv_nsec &&
+				   a.st_ctim.tv_sec == b.st_ctim.tv_sec &&
+				   a.st_ctim.tv_nsec == b.st_ctim.tv_nsec);
+}
+
+/* Does a layer of overlay @m lie in @path, so that all of it has to be hidden? */
+static bool has_layer_in(const struct mountpoint *m, const char *path)
+{
+	AUTO_FREE char *options = xstrdup(m->options);
+	char *rest = options, *o, *dir;
+
+	while ((o = strsep(&rest, ","))) {
+		char *value = strchr(o, '=');
+
+		if (!value ||
+		    (strncmp(o, "lowerdir", 8) != 0 && strncmp(o, "upperdir", 8) != 0 &&
+		     strncmp(o, "datadir", 7) != 0))
+			continue;
+		for (value++; (dir = strsep(&value, ":"));) {
+			AUTO_FREE char *real = *dir == '/' ? realpath(dir, NULL) : NULL;
+
+			if (real && path_within(real, path))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* @name is that of @path, or the one that it has within its filesystem. */
+static void hide_in_stack(struct plan *p, const struct mountpoint *m, const char *path,
+			  const char *name)
+{
+	for (const char *rest = name; rest; rest = strchr(rest + 1, '/')) {
+		AUTO_FREE char *seen = join(m->target, rest);
+
+		if (strcmp(seen, path) != 0 && rest[0] && rest[1] &&
+		    is_shown(path, seen, strchr(rest + 1, '/')))
+			hide(p, seen);
+	}
+}
+
+static void hide_in_stacks(struct plan *p, const char *path, const char *inner)
+{
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *m = &p->mi.v[i];
+
+		if (!is_stacked(m))
+			continue;
+		if (has_layer_in(m, path))
+			hide(p, m->target);
+		hide_in_stack(p, m, path, path);
+		if (strcmp(inner, path) != 0)
+			hide_in_stack(p, m, path, inner);
+	}
+}
+
+/*
  * The same directory seen through other mounts of its filesystem: a bind mount of a
  * parent shows it under another name, a bind mount of a child shows a part of it.
  */
@@ -61,6 +169,7 @@ static void hide_everywhere(struct plan *p, const char *path)
 		if (alias && access(alias, F_OK) == 0)
 			hide(p, alias);
 	}
+	hide_in_stacks(p, path, inner);
 }
 
 void plan_veil(struct plan *p)

@@ -86,11 +86,13 @@ static int parse_line(char *line, struct mountpoint *m)
 	super = strsep(&line, " ");
 	if (!super || sscanf(dev, "%u:%u", &maj, &min) != 2)
 		return -EBADMSG;
+	m->options = super;
 	m->id = atoi(id);
 	m->parent = atoi(parent);
 	m->dev = makedev(maj, min);
 	unescape(m->root);
 	unescape(m->target);
+	unescape(m->options);
 	m->attrs = parse_options(opts);
 	m->fixed = strncmp(super, "ro,", 3) == 0 || strcmp(super, "ro") == 0;
 	m->read_only = (m->attrs & MOUNT_ATTR_RDONLY) || m->fixed;

@@ -14,6 +14,7 @@ struct mountpoint {
 	char *root;   /* the path within the filesystem that is mounted */
 	char *target; /* where */
 	char *fstype;
+	char *options;	/* the filesystem's own, separated by commas */
 	uint64_t attrs; /* MOUNT_ATTR_*: RDONLY, NOSUID, NODEV, NOEXEC, NOATIME, … */
 	bool read_only; /* the mount or the whole filesystem */
 	bool fixed;	/* the whole filesystem */

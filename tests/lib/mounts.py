@@ -13,6 +13,9 @@ the namespace.
   strict            a tmpfs mounted noexec,nosuid,nodev
   readonly          a read-only mount with a file in it
   alias             the root file system once more, bound at another place
+  stacked           an overlay over all of BASE, where the test's home and stores are; read-only
+  stackedrw         the same with an upper of its own
+  mirror            BASE through a file system in user space
   foreign           objects of other owners that USER may write
   shared            a directory of USER, with one of root's in it that holds a mount, a large
                     file and a directory of USER
@@ -151,6 +154,19 @@ def make_cgroup(where, who):
         f.write(top)
 
 
+def make_stacked(need, where, images):
+    base = os.path.dirname(os.path.dirname(images))
+    side = f"{images}/side-{need}"
+    os.mkdir(side, 0o755)
+    command("mount", "-t", "tmpfs", "-o", "size=16m,mode=755", "tmpfs", side)
+    for name in ("upper", "work"):
+        os.mkdir(f"{side}/{name}", 0o755)
+    options = f"lowerdir={base}"
+    options += f":{side}/upper" if need == "stacked" else (f",upperdir={side}/upper,"
+                                                          f"workdir={side}/work")
+    command("mount", "-t", "overlay", "-o", options, "overlay", where)
+
+
 def make(need, where, who, images):
     if need in MKFS:
         make_loop(need, where, who, images)
@@ -178,6 +194,11 @@ def make(need, where, who, images):
     elif need == "dead":
         if os.path.exists("/dev/fuse"):
             make_dead(where, who, images)
+    elif need in ("stacked", "stackedrw"):
+        make_stacked(need, where, images)
+    elif need == "mirror":
+        if os.path.exists("/dev/fuse"):
+            command("bindfs", "-o", "allow_other", os.path.dirname(os.path.dirname(images)), where)
     elif need == "cgroup":
         make_cgroup(where, who)
     elif need == "anyfuse":

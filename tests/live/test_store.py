@@ -4,11 +4,12 @@ import array
 import fcntl
 import os
 import re
+import subprocess
 
 import pytest
 from stetlib import has_user_xattrs
 
-NEEDS = "alias ext4 nojournal tmpfs"
+NEEDS = "alias ext4 nojournal tmpfs stacked stackedrw mirror"
 GETFLAGS, SETFLAGS, TOPDIR = 0x80086601, 0x40086602, 0x00020000  # as chattr +T
 NO = r"denied\(\w+\)|killed\(\d+\)"
 
@@ -69,6 +70,50 @@ def test_store_on_another_file_system(stet, filesystem, probe, kind):
     for path in stores(stet, work):
         assert path.startswith(where), "the store must be on the tree's mount, if that can hold it"
         hidden(stet, work, probe, path)
+
+
+@pytest.mark.parametrize("kind", ["stacked", "stackedrw", "mirror"])
+def test_stacks_on_the_store(stet, home, work, probe, filesystem, kind):
+    """Through another file system that has it below; so it is with what is to be hidden."""
+    top = filesystem(kind)
+    base = os.path.dirname(os.path.dirname(top))
+    if not os.path.ismount(top):
+        pytest.skip("impossible here: no file systems in user space")
+    (home / "secret").mkdir()
+    (home / "secret" / "key").write_text("secret")
+    found = stores(stet, work)
+    (home / "secret" / "key2").write_text("secret")
+    for path in [*found, stet.state + "/journal.db"]:
+        seen = top + path.removeprefix(base)
+        # What was looked for before it was there an overlay may never show.
+        assert os.path.lexists(seen) or path not in found, "the stack must show it outside"
+        hidden(stet, work, probe, seen)
+    seen = f"{top}{str(home).removeprefix(base)}/secret"
+    assert os.path.exists(f"{seen}/key")
+    r = stet.run(probe, f"stat={seen}/key", f"open-read={seen}/key", f"stat={home}/secret/key",
+                 opts=["--hide", home / "secret"], cwd=work).ok()
+    for line in r.out.splitlines():
+        assert re.fullmatch(NO, line.partition(": ")[2]), line
+    # What else is there is seen.
+    stet.run("ls", f"{top}{str(work).removeprefix(base)}", cwd=work).ok()
+
+
+def test_a_stack_made_of_the_store(stet, work, probe, tmp_path):
+    """One of its layers lies in the store itself."""
+    if os.geteuid() != 0:
+        pytest.skip("impossible here: only root can mount it")
+    found = stores(stet, work)[0]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "over").mkdir()
+    (tmp_path / "link").symlink_to(found)
+    for name in (found, tmp_path / "link"):
+        subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={name}:{tmp_path}/empty",
+                        "overlay", tmp_path / "over"], check=True)
+        try:
+            assert os.listdir(tmp_path / "over")
+            hidden(stet, work, probe, f"{tmp_path}/over/{os.listdir(tmp_path / 'over')[0]}")
+        finally:
+            subprocess.run(["umount", tmp_path / "over"], check=True)
 
 
 def test_alias_of_the_root_file_system(stet, work, probe, filesystem):
