@@ -6,6 +6,7 @@
  * in which the user's own ids are all there are.
  */
 #include <errno.h>
+#include <linux/fcntl.h>
 #include <linux/filter.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -37,6 +38,8 @@ static const struct rule *rules(size_t *n)
 		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
 		/* Reaches the hypervisor whatever the network namespace. */
 		{ SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1, { 0 } },
+		/* Makes whoever opens the file wait, on the host too where it is written through. */
+		{ SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(fcntl), 1, { 0 } },
 		/* Does file operations that no filter sees. */
 		{ SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0, { 0 } },
 		{ SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_enter), 0, { 0 } },
@@ -70,6 +73,7 @@ static const struct rule *rules(size_t *n)
 	r[3].arg = SAME(1, TIOCSTI);
 	r[4].arg = SAME(1, TIOCLINUX);
 	r[5].arg = SAME(0, AF_VSOCK);
+	r[6].arg = SAME(1, F_SETLEASE);
 	*n = sizeof(r) / sizeof(*r);
 	return r;
 }

@@ -205,6 +205,19 @@ def test_locks_stay_inside(stet, work, place, name):
     assert p.returncode == 0
 
 
+@pytest.mark.parametrize("opts", [[], ["--write-through", "."]], ids=["layer", "written through"])
+@pytest.mark.parametrize("name", ["lease", "write lease"])
+def test_no_leases(stet, work, name, opts):
+    """As on a filesystem that has none; where writes reach the host, these would as well."""
+    (work / "file").write_text("x")
+    code = ("import fcntl, os, errno\nfd = os.open('file', os.O_RDONLY)\n"
+            "assert fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_UNLCK\n"
+            f"try:\n    {LOCKS[name]}\n    print('given')\n"
+            "except OSError as e:\n    print(errno.errorcode[e.errno])\n")
+    r = stet.run("/usr/bin/python3", "-c", code, cwd=work, opts=opts).ok()
+    assert r.out == "EINVAL\n"
+
+
 # --- --allow-socket -------------------------------------------------------------------
 
 ALLOWED = ["outside of all layers", "beside a mount point", "home", "workspace", "var"]
