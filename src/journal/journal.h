@@ -128,6 +128,10 @@ int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_s
 int journal_txn_set_layers(struct journal *j, const struct txn_record *r,
 			   enum journal_sync s, struct err *e);
 
+/* One more effect of what is recorded already; added to @r, too. */
+int journal_txn_add_effect(struct journal *j, struct txn_record *r, const char *kind,
+			   const char *what, enum journal_sync s, struct err *e);
+
 /* Fills in *r (free it). ERR_USAGE if there is no such transaction. */
 int journal_txn_get(struct journal *j, int64_t id, struct txn_record *r, struct err *e);
 

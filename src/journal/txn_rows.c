@@ -106,14 +106,14 @@ static int add_layers(struct journal *j, int64_t id, const struct txn_record *r,
 	return 0;
 }
 
+/* Those from @i on. */
 static int add_effects(struct journal *j, int64_t id, const struct txn_record *r,
-		       struct err *e)
+		       size_t i, struct err *e)
 {
 	sqlite3_stmt *st;
-	size_t i;
 	int rc;
 
-	for (i = 0; i < r->neffects; i++) {
+	for (; i < r->neffects; i++) {
 		st = db_stmt(j, SQL_EFFECT_ADD, e);
 		if (!st)
 			return -1;
@@ -183,7 +183,7 @@ int journal_txn_add(struct journal *j, struct txn_record *r, enum journal_sync s
 	if (db_begin(j, s, e))
 		return -1;
 	if (add_row(j, r, &id, e) || add_layers(j, id, r, e) ||
-	    add_effects(j, id, r, e)) {
+	    add_effects(j, id, r, 0, e)) {
 		db_rollback(j);
 		return -1;
 	}
@@ -329,6 +329,21 @@ int journal_txn_set_layers(struct journal *j, const struct txn_record *r,
 	if (db_begin(j, s, e))
 		return -1;
 	if (replace_layers(j, r, e)) {
+		db_rollback(j);
+		return -1;
+	}
+	return db_commit(j, e);
+}
+
+int journal_txn_add_effect(struct journal *j, struct txn_record *r, const char *kind,
+			   const char *what, enum journal_sync s, struct err *e)
+{
+	r->effects = xrealloc(r->effects, (r->neffects + 1) * sizeof(*r->effects));
+	r->effects[r->neffects++] = (struct effect_record){ .kind = xstrdup(kind),
+							    .what = xstrdup(what) };
+	if (db_begin(j, s, e))
+		return -1;
+	if (add_effects(j, r->id, r, r->neffects - 1, e)) {
 		db_rollback(j);
 		return -1;
 	}

@@ -18,6 +18,7 @@
 static const struct verb_opt opts[] = {
 	{ "at", 0, OPT_STRING, "N", "at checkpoint N: a copy, thrown away afterwards",
 	  AT(at) },
+	SOCKET_ROW(AT(sockets)),
 	{ NULL },
 };
 
@@ -66,6 +67,33 @@ static int execute(struct op_ctx *ctx, struct txn *t, const struct view *v,
 	return r;
 }
 
+/* One that the transaction's commands had is not on record twice. */
+static bool is_allowed(const struct txn_record *r, const char *path)
+{
+	for (size_t i = 0; i < r->neffects; i++)
+		if (strcmp(r->effects[i].kind, "socket") == 0 &&
+		    strcmp(r->effects[i].what, path) == 0)
+			return true;
+	return false;
+}
+
+/* @h: the journal in which it is to be noted; NULL: nothing of it will be left. */
+static int allow_sockets(struct op_ctx *ctx, struct home *h, struct txn *t,
+			 struct view *v, char *const *names, struct err *e)
+{
+	char **paths = NULL;
+	int r = sandbox_sockets(ctx, names, &paths, e);
+
+	for (size_t i = 0; r == 0 && paths && paths[i]; i++) {
+		r = view_allow_socket(v, paths[i], false, e);
+		if (r == 0 && h && !is_allowed(&t->rec, paths[i]))
+			r = journal_txn_add_effect(h->journal, &t->rec, "socket",
+						   paths[i], JOURNAL_LAZY, e);
+	}
+	strv_free(paths);
+	return r;
+}
+
 /* At a checkpoint: in a copy of it, of which nothing is left. */
 static int visit_copy(struct op_ctx *ctx, struct home *h, struct txn *t,
 		      const struct explore_req *rq, struct run_result *run, struct err *e)
@@ -77,7 +105,12 @@ static int visit_copy(struct op_ctx *ctx, struct home *h, struct txn *t,
 
 	if (fork_open(ctx, h, t, rq->at, NULL, t->rec.argv, &sb, &seq, e) < 0)
 		return -1;
-	r = op_ctx_look(ctx, &sb.h, e) < 0 || txn_record(sb.h, &sb.t, e) < 0 ? -1 : 0;
+	r = allow_sockets(ctx, NULL, &sb.t, &sb.v, rq->sockets, e);
+	if (r < 0)
+		txn_abandon(&sb.t);
+	else
+		r = op_ctx_look(ctx, &sb.h, e) < 0 || txn_record(sb.h, &sb.t, e) < 0 ? -1
+										     : 0;
 	if (r == 0) {
 		r = execute(ctx, &sb.t, &sb.v, rq, run, e);
 		txn_discard(sb.h, &sb.t, r < 0 ? 125 : run->status, "explore", &ignored);
@@ -102,7 +135,9 @@ static int visit(struct op_ctx *ctx, struct home *h, struct txn *t, struct view 
 		housekeep_again(h, t);
 		return -1;
 	}
-	r = execute(ctx, t, v, rq, run, e);
+	r = allow_sockets(ctx, h, t, v, rq->sockets, e);
+	if (r == 0)
+		r = execute(ctx, t, v, rq, run, e);
 	if (resumed)
 		inplace_end(t);
 	/* How the command itself ended stays on record, not how the visit did. */

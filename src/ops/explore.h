@@ -10,6 +10,7 @@ struct explore_req {
 	const char *txn;
 	char **argv; /* NULL: the user's shell */
 	const char *at;
+	char **sockets; /* as typed */
 };
 
 struct explore_res {

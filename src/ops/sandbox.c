@@ -246,10 +246,9 @@ static int resolve_socket(struct op_ctx *ctx, const char *name, char **out, stru
 		       : err_hint(e, "ss -lx lists those that are listened at");
 }
 
-static int resolve_sockets(struct op_ctx *ctx, char *const *in, char ***out,
-			   struct err *e)
+int sandbox_sockets(struct op_ctx *ctx, char *const *names, char ***out, struct err *e)
 {
-	for (; in && *in; in++) {
+	for (char *const *in = names; in && *in; in++) {
 		char *s;
 
 		if (resolve_socket(ctx, *in, &s, e) < 0)
@@ -300,7 +299,7 @@ static int make_wish(struct op_ctx *ctx, const struct sandbox_ask *ask,
 		return -1;
 	if (resolve_list(ctx, "hide", ask->hide, &w->hide, e) < 0)
 		return -1;
-	return resolve_sockets(ctx, ask->sockets, &w->sockets, e);
+	return sandbox_sockets(ctx, ask->sockets, &w->sockets, e);
 }
 
 static void start_judge(struct sandbox *s, const struct sandbox_ask *ask)

@@ -47,11 +47,7 @@ struct sandbox_opts {
 			"make it invisible inside; a commit asks before it touches what "    \
 			"the host has there; repeatable",                                    \
 			hide, ARG_PATH),                                                     \
-		SANDBOX_ROW(                                                                 \
-			at, "allow-socket", 0, OPT_LIST, "PATH|ssh-agent|gpg-agent",         \
-			"let it connect to this Unix socket of the host's, which is beyond " \
-			"undo; repeatable",                                                  \
-			sockets, ARG_PATH),                                                  \
+		SOCKET_ROW((at) + offsetof(struct sandbox_opts, sockets)),                   \
 		SANDBOX_ROW(at, "no-network", 0, OPT_FLAG, NULL,                             \
 			    "give it no network but a loopback of its own", no_network,      \
 			    0),                                                              \
@@ -75,6 +71,18 @@ void sandbox_wish_free(struct sandbox_wish *w);
 /* To and from the options column of the journal. The text is to be freed. */
 char *sandbox_wish_encode(const struct sandbox_wish *w);
 int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e);
+
+/* What --allow-socket names, as paths (absolute, resolved) of sockets. ERR_USAGE if it is none. */
+int sandbox_sockets(struct op_ctx *ctx, char *const *names, char ***out, struct err *e);
+
+/* The row of the option. */
+#define SOCKET_ROW(at)                                                                \
+	{                                                                             \
+		"allow-socket", 0, OPT_LIST, "PATH|ssh-agent|gpg-agent",              \
+			"let it connect to this Unix socket of the host's, which is " \
+			"beyond undo; repeatable",                                    \
+			at, NULL, ARG_PATH                                            \
+	}
 
 /* ERR_USAGE for an entry of --env without a name. */
 int sandbox_env_check(char *const *add, struct err *e);

@@ -38,7 +38,7 @@ static const struct rule *rules(size_t *n)
 		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
 		/* Reaches the hypervisor whatever the network namespace. */
 		{ SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1, { 0 } },
-		/* Makes whoever opens the file wait, on the host too where it is written through. */
+		/* Makes others wait, on the host too for what is written through. */
 		{ SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(fcntl), 1, { 0 } },
 		/* Does file operations that no filter sees. */
 		{ SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0, { 0 } },

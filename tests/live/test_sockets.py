@@ -252,6 +252,16 @@ def test_allowed(stet, work, place, where):
         assert r["stdout"].splitlines() == [
             f"reached packets {paths[1]}", *[f"reached {k} {paths[2]}"
                                              for k in ("datagram", "sendto", "sendmsg")]]
+        # For a visit one can be added, which is on record, too; in a copy as well.
+        more = ["--allow-socket", paths[1], "-q", "--", *client, *paths]
+        both = f"{expected}reached packets {paths[1]}\n"
+        assert stet("explore", *more, cwd=work).ok().out == both
+        stet("checkpoint", "t1", cwd=work).ok()
+        assert stet("explore", "--at", "0", *more, cwd=work).ok().out == both
+        effects = stet("status", "--json", "t1", cwd=work).ok().json()["txn"]["not_undoable"]
+        assert [e["what"] for e in effects if e["kind"] == "socket"] == paths[:2]
+        assert stet("explore", "--allow-socket", "no-such", "-q", "--", "true",
+                    cwd=work).rc == 125
         # Nothing of it is a change.
         assert stet("diff", "--json", "t1", cwd=work).ok().json()["changes"] == []
     # Who looks in later, when it is gone, goes without.
