@@ -227,6 +227,29 @@ static const struct step *seen_through(const struct view *v, const char *path)
 	return best;
 }
 
+/* A store may have been made only after what lies beside it was planned. */
+static void drop_hidden(struct view *v)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->nsteps; i++) {
+		struct step *s = &v->steps[i];
+		bool drop = false;
+
+		for (size_t k = 0; k < v->nhidden && !drop; k++)
+			drop = (s->kind == STEP_SHOW ||
+				(s->kind == STEP_BIND && s->spare)) &&
+			       path_within(s->target, v->hidden[k]);
+		if (drop) {
+			free(s->target);
+			free(s->source);
+		} else {
+			v->steps[kept++] = *s;
+		}
+	}
+	v->nsteps = kept;
+}
+
 int plan_hidden(struct plan *p, struct err *e)
 {
 	struct view *v = p->v;
@@ -269,6 +292,7 @@ int plan_hidden(struct plan *p, struct err *e)
 					v->through[i], v->hidden[k]);
 				return err_hint(e, "write through a smaller directory");
 			}
+	drop_hidden(v);
 	/* In an overlay a whiteout does it (runner/build.c); elsewhere a mask. */
 	n = v->nhidden;
 	for (size_t k = 0; k < n; k++) {

@@ -108,7 +108,7 @@ static int show_level(struct plan *p, const char *path, uint64_t attrs, const ch
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
 		    lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
-		if (!is_empty(sub) && show_below(p, sub, why, e) < 0)
+		if (!is_done(p, sub) && !is_empty(sub) && show_below(p, sub, why, e) < 0)
 			return -1;
 	}
 	return d ? 0 : plan_show_mounts(p, path, why, e);

@@ -139,11 +139,11 @@ def make_cgroup(where, who):
     if not tops or not os.access(tops[0], os.W_OK):
         return
     for old in os.listdir(tops[0]):
-        if old.startswith("stet-tests-") and not os.path.exists(f"/proc/{old.split('-')[2]}"):
+        if old.startswith("tests-of-stet-") and not os.path.exists(f"/proc/{old.split('-')[3]}"):
             for sub in ("/own", "/other", ""):
                 subprocess.run(["rmdir", f"{tops[0]}/{old}{sub}"], stderr=subprocess.DEVNULL,
                                check=False)
-    top = f"{tops[0]}/stet-tests-{os.getpid()}"
+    top = f"{tops[0]}/tests-of-stet-{os.getpid()}"
     for path in (top, f"{top}/own", f"{top}/other"):
         os.mkdir(path)
         for name in ("", "/cgroup.procs", "/cgroup.threads", "/cgroup.subtree_control"):
