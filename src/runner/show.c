@@ -154,6 +154,8 @@ static int bind_files(const struct step *s, DIR *d, int level, struct err *e)
 	if (d)
 		rewinddir(d);
 	while (d && (de = readdir(d))) {
+		if (de->d_type != DT_REG && de->d_type != DT_UNKNOWN)
+			continue;
 		if (fstatat(level, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISREG(st.st_mode))
 			continue;

@@ -58,12 +58,17 @@ static bool has_mounts_below(const struct plan *p, const char *path)
 	return false;
 }
 
-/* Its name is in the level around it already. */
-static bool is_empty(const char *path)
+/*
+ * Then its name, which is in the level around it, is all there is to be seen. A mount point is not
+ * opened: that could mount something, or wait for a server.
+ */
+static bool is_empty(const struct plan *p, const char *path)
 {
-	AUTO_CLOSEDIR DIR *d = opendir(path);
+	AUTO_CLOSEDIR DIR *d = NULL;
 	struct dirent *de;
 
+	if (strcmp(mountinfo_of(&p->mi, path)->target, path) != 0)
+		d = opendir(path);
 	while (d && (de = readdir(d)))
 		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
 			return false;
@@ -106,9 +111,11 @@ static int show_level(struct plan *p, const char *path, uint64_t attrs, const ch
 		struct stat st;
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
+		    (de->d_type != DT_DIR && de->d_type != DT_UNKNOWN) ||
 		    lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
-		if (!is_done(p, sub) && !is_empty(sub) && show_below(p, sub, why, e) < 0)
+		if (!is_done(p, sub) && !is_empty(p, sub) &&
+		    show_below(p, sub, why, e) < 0)
 			return -1;
 	}
 	return d ? 0 : plan_show_mounts(p, path, why, e);

@@ -235,7 +235,7 @@ static int check_wishes(const char *option, char *const *paths, struct err *e)
 	return 0;
 }
 
-/* What lies on top is the host's own; layers that lie on top of that are closed one by one. */
+/* On top lies the host's own tree; layers that lie on top of that are closed one by one. */
 static int plan_read_only(struct plan *p, const char *path, struct err *e)
 {
 	struct view *v = p->v;
@@ -254,10 +254,15 @@ static int plan_read_only(struct plan *p, const char *path, struct err *e)
 		if (path_within(path, v->steps[i].target) &&
 		    (!through || strlen(v->steps[i].target) >= strlen(through->target)))
 			through = &v->steps[i];
-	if (strcmp(path, "/") == 0 || (through && through->kind == STEP_SHOW))
-		return 0;
 	if (stat(path, &st) < 0)
 		return err_sys(e, errno, "--read-only %s", path);
+	if (S_ISSOCK(st.st_mode) && !p->rq->resume) {
+		err_set(e, ERR_USAGE, "--read-only %s is a socket", path);
+		return err_hint(
+			e, "to let the command connect to it: --allow-socket '%s'", path);
+	}
+	if (strcmp(path, "/") == 0 || (through && through->kind == STEP_SHOW))
+		return 0;
 	if (S_ISDIR(st.st_mode))
 		return plan_show(p, path, "--read-only", e) < 0
 			       ? -1

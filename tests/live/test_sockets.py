@@ -311,6 +311,13 @@ def test_what_cannot_be_allowed(stet, work, value, said):
     assert stet.transactions() == []
 
 
+def test_a_socket_is_not_shown_by_read_only(stet, work):
+    (work / "dir").mkdir()
+    with listening(str(work / "dir")):
+        r = stet.run("true", cwd=work, opts=["--read-only", "dir/s0"]).ok(125)
+    assert "dir/s0 is a socket; " in r.err and "--allow-socket '" in r.err
+
+
 def test_one_that_is_slow(stet, work, place):
     """A call that waits for the host's answer waits alone."""
     directory, _ = place("outside of all layers")
