@@ -104,8 +104,9 @@ static int dress(int level, const char *name, const struct stat *st)
 			 AT_SYMLINK_NOFOLLOW);
 }
 
+/* @files gets the names of the files in it, each with its NUL. */
 static int copy_level(struct build *b, const struct step *s, DIR *d, int level,
-		      struct err *e)
+		      struct buf *files, struct err *e)
 {
 	struct dirent *de;
 	struct stat st;
@@ -114,14 +115,21 @@ static int copy_level(struct build *b, const struct step *s, DIR *d, int level,
 		AUTO_FREE char *path = xasprintf("%s/%s", s->source[1] ? s->source : "",
 						 de->d_name);
 
+		bool covered = is_covered(b->v, path);
+
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
-		    build_is_hidden(b->v, path) ||
-		    fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		    build_is_hidden(b->v, path))
+			continue;
+		/* Of what is covered nothing but the name is ever seen. */
+		if (covered && de->d_type == DT_DIR)
+			st = (struct stat){ .st_mode = S_IFDIR };
+		else if (fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (copy_entry(dirfd(d), level, de->d_name, &st) < 0)
 			return err_sys(e, errno, "cannot prepare %s", path);
-		if ((S_ISLNK(st.st_mode) ||
-		     (S_ISDIR(st.st_mode) && !is_covered(b->v, path))) &&
+		if (S_ISREG(st.st_mode))
+			buf_add(files, de->d_name, strlen(de->d_name) + 1);
+		if ((S_ISLNK(st.st_mode) || (S_ISDIR(st.st_mode) && !covered)) &&
 		    dress(level, de->d_name, &st) < 0 && errno != ENOENT)
 			return err_sys(e, errno, "cannot prepare %s", path);
 	}
@@ -145,23 +153,16 @@ static int bind_file(int host, int level, const char *name)
 	return at < 0 ? -errno : mount_attach(m, at);
 }
 
-static int bind_files(const struct step *s, DIR *d, int level, struct err *e)
+static int bind_files(const struct step *s, DIR *d, int level, const struct buf *files,
+		      struct err *e)
 {
-	struct dirent *de;
-	struct stat st;
-	int r;
+	const char *name = buf_str(files), *end = name + files->len;
 
-	if (d)
-		rewinddir(d);
-	while (d && (de = readdir(d))) {
-		if (de->d_type != DT_REG && de->d_type != DT_UNKNOWN)
-			continue;
-		if (fstatat(level, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		r = bind_file(dirfd(d), level, de->d_name);
+	for (; name < end; name += strlen(name) + 1) {
+		int r = bind_file(dirfd(d), level, name);
+
 		if (r < 0)
-			return err_sys(e, r, "cannot bind %s/%s", s->source, de->d_name);
+			return err_sys(e, r, "cannot bind %s/%s", s->source, name);
 	}
 	return 0;
 }
@@ -187,6 +188,7 @@ static int show_level(struct build *b, const struct step *s, struct err *e)
 {
 	AUTO_CLOSEDIR DIR *d = opendir(s->source);
 	AUTO_CLOSE int level = -1, seen = -1;
+	AUTO_BUF struct buf files = BUF_INIT;
 	char name[32];
 	struct stat st;
 	int m;
@@ -199,7 +201,7 @@ static int show_level(struct build *b, const struct step *s, struct err *e)
 	level = openat(b->stage, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (level < 0)
 		return err_sys(e, errno, "cannot open a directory in memory");
-	if ((d ? copy_level(b, s, d, level, e) : make_ways(b, s, level, e)) < 0)
+	if ((d ? copy_level(b, s, d, level, &files, e) : make_ways(b, s, level, e)) < 0)
 		return -1;
 	if (fchmod(level, st.st_mode & 07777) < 0 ||
 	    futimens(level, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0)
@@ -210,7 +212,7 @@ static int show_level(struct build *b, const struct step *s, struct err *e)
 	if (build_attach(b, m, s->target, true, e) < 0)
 		return -1;
 	seen = build_target(b, s->target, true, e);
-	return seen < 0 ? -1 : bind_files(s, d, seen, e);
+	return seen < 0 ? -1 : bind_files(s, d, seen, &files, e);
 }
 
 /* Where the host's tree is seen, its name is there, unless the command took it away. */
@@ -248,7 +250,8 @@ int build_socket(struct build *b, const struct step *s, struct err *e)
 int build_show(struct build *b, const struct step *s, struct err *e)
 {
 	/* Directories beside a mount point come and go. */
-	if (access(s->source, F_OK) < 0 && errno == ENOENT && s != b->v->steps)
+	if (faccessat(AT_FDCWD, s->source, F_OK, AT_EACCESS) < 0 && errno == ENOENT &&
+	    s != b->v->steps)
 		return 0;
 	return s->skeleton ? show_level(b, s, e) : show_tree(b, s, e);
 }

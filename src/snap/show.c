@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -60,19 +61,25 @@ static bool has_mounts_below(const struct plan *p, const char *path)
 
 /*
  * Then its name, which is in the level around it, is all there is to be seen. A mount point is not
- * opened: that could mount something, or wait for a server.
+ * opened: that could mount something, or wait for a server. Nor is one with more links than an
+ * empty one can have, which most filesystems count.
  */
-static bool is_empty(const struct plan *p, const char *path)
+static bool is_empty(const struct plan *p, const char *path, const struct stat *st)
 {
 	AUTO_CLOSEDIR DIR *d = NULL;
 	struct dirent *de;
 
-	if (strcmp(mountinfo_of(&p->mi, path)->target, path) != 0)
+	if (st->st_nlink <= 2 && strcmp(mountinfo_of(&p->mi, path)->target, path) != 0)
 		d = opendir(path);
 	while (d && (de = readdir(d)))
 		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
 			return false;
 	return d;
+}
+
+static bool may_enter(const char *path)
+{
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
 }
 
 static int show_below(struct plan *p, const char *path, const char *why, struct err *e)
@@ -91,7 +98,7 @@ int plan_show_mounts(struct plan *p, const char *path, const char *why, struct e
 		const struct mountpoint *m = &p->mi.v[i];
 
 		if (m->visible && path_within(m->target, path) &&
-		    strcmp(m->target, path) != 0 && access(m->target, X_OK) == 0 &&
+		    strcmp(m->target, path) != 0 && may_enter(m->target) &&
 		    show_below(p, m->target, why, e) < 0)
 			return -1;
 	}
@@ -114,7 +121,7 @@ static int show_level(struct plan *p, const char *path, uint64_t attrs, const ch
 		    (de->d_type != DT_DIR && de->d_type != DT_UNKNOWN) ||
 		    lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
-		if (!is_done(p, sub) && !is_empty(p, sub) &&
+		if (!is_done(p, sub) && !is_empty(p, sub, &st) &&
 		    show_below(p, sub, why, e) < 0)
 			return -1;
 	}
@@ -133,7 +140,7 @@ int plan_show(struct plan *p, const char *path, const char *why, struct err *e)
 		return 0;
 	}
 	/* Who cannot enter it reaches nothing that is in it. */
-	if (bare || access(path, X_OK) < 0) {
+	if (bare || !may_enter(path)) {
 		s = plan_step(p, STEP_BIND, path, path, attrs, why);
 		s->single = p->v->root;
 		s->spare = true;
