@@ -76,12 +76,34 @@ static void write_line(FILE *out, const json_t *o)
 	fputc('\n', out);
 }
 
-static void write_json(const struct verb *v, json_t *o)
+/* Where a result goes as JSON, unless it was said. */
+static FILE *plain_out(const struct verb *v)
 {
 	unsigned flags = v ? v->flags & (VERB_RUNS | VERB_CAPTURES) : 0;
-	FILE *out = flags == VERB_RUNS ? stderr : stdout;
+
+	return flags == VERB_RUNS ? stderr : stdout;
+}
+
+/* What the command wrote last to the same place may have left a line without end. */
+static FILE *begin_json(struct cli *c, const struct verb *v, struct err *e)
+{
+	if (report_begin(&c->report, plain_out(v), e) < 0)
+		return NULL;
+	if (c->ctx.mid_line)
+		fputc('\n', c->report.out);
+	c->ctx.mid_line = false;
+	return c->report.out;
+}
+
+static int write_json(struct cli *c, const struct verb *v, json_t *o, struct err *e)
+{
+	FILE *out = begin_json(c, v, e);
 	size_t i;
 
+	if (!out) {
+		json_decref(o);
+		return -1;
+	}
 	if (json_is_array(o))
 		for (i = 0; i < json_array_size(o); i++)
 			write_line(out, json_array_get(o, i));
@@ -90,10 +112,12 @@ static void write_json(const struct verb *v, json_t *o)
 	json_decref(o);
 	if (out == stderr)
 		fflush(out);
+	return 0;
 }
 
 /* What there is in memory of a long list: one item, as text. */
 struct list_out {
+	FILE *to;
 	struct buf text;
 	bool more;
 };
@@ -115,32 +139,38 @@ static int write_item(void *arg, json_t *item, struct err *e)
 	l->more = true;
 	json_dump_callback(item, add_text, &l->text, JSON_FLAGS);
 	json_decref(item);
-	fwrite(l->text.data, 1, l->text.len, stdout);
+	fwrite(l->text.data, 1, l->text.len, l->to);
 	return 0;
 }
 
 /* The object, with the list as its last key but for what kept it from its end. */
-static void write_with_list(const struct verb *v, const void *res, json_t *o)
+static int write_with_list(struct cli *c, const struct verb *v, const void *res,
+			   json_t *o, struct err *why)
 {
-	struct list_out l = { BUF_INIT, false };
+	struct list_out l = { begin_json(c, v, why), BUF_INIT, false };
 	json_t *failed;
 	struct err e;
 
+	if (!l.to) {
+		json_decref(o);
+		return -1;
+	}
 	json_dump_callback(o, add_text, &l.text, JSON_FLAGS);
-	fwrite(l.text.data, 1, l.text.len - 1, stdout);
-	fprintf(stdout, ",\"%s\":[", v->list.key);
+	fwrite(l.text.data, 1, l.text.len - 1, l.to);
+	fprintf(l.to, ",\"%s\":[", v->list.key);
 	if (v->list.each(res, write_item, &l, &e) < 0) {
 		failed = json_object();
 		json_set_str(failed, "error", e.msg);
 		buf_reset(&l.text);
 		json_dump_callback(failed, add_text, &l.text, JSON_FLAGS | JSON_EMBED);
-		fprintf(stdout, "],%s}\n", buf_str(&l.text));
+		fprintf(l.to, "],%s}\n", buf_str(&l.text));
 		json_decref(failed);
 	} else {
-		fputs("]}\n", stdout);
+		fputs("]}\n", l.to);
 	}
 	json_decref(o);
 	buf_free(&l.text);
+	return 0;
 }
 
 void cli_complain(const struct err *e, bool hint)
@@ -165,11 +195,11 @@ static int status_of(const struct verb *v, const struct err *e)
 	return e->kind ? (int)e->kind : ERR_SYSTEM;
 }
 
-int cli_report(const struct verb *v, bool json, const struct err *e)
+int cli_report(struct cli *c, const struct verb *v, bool json, const struct err *e)
 {
-	if (json)
-		write_json(v, json_error(e));
-	else
+	struct err second;
+
+	if (!json || write_json(c, v, json_error(e), &second) < 0)
 		cli_complain(e, true);
 	return status_of(v, e);
 }
@@ -179,13 +209,15 @@ static int report_with(struct cli *c, const struct verb *v, const void *req,
 		       const void *res, const struct err *e)
 {
 	const struct verb_common *common = req;
+	struct err second;
 	json_t *o;
 	int status;
 
 	if (common->json) {
 		o = json_error(e);
 		v->explain(res, json_object_get(o, "error"));
-		write_json(v, o);
+		if (write_json(c, v, o, &second) < 0)
+			cli_complain(e, true);
 		return status_of(v, e);
 	}
 	status = front_of(v)->explain(c, req, res, e);
@@ -200,6 +232,9 @@ static int print_text(struct cli *c, const struct verb *v, const void *req,
 	int r;
 
 	c->out = v->flags & VERB_RUNS ? stderr : stdout;
+	/* A stream of objects. */
+	if (common->json && !(c->out = begin_json(c, v, e)))
+		return -1;
 	c->tty = isatty(fileno(c->out));
 	c->color = v->flags & (VERB_COLOR | VERB_RUNS) &&
 		   term_wants_color(&c->ctx, common->color, fileno(c->out));
@@ -253,7 +288,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 
 	r = run(c, v, req, res, &e);
 	if (r < 0 && !v->explain)
-		return cli_report(v, common->json, &e);
+		return cli_report(c, v, common->json, &e);
 	if (r < 0) {
 		status = report_with(c, v, req, res, &e);
 		if (v->free)
@@ -264,9 +299,9 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	c->status = -1;
 	o = common->json ? v->json(res) : NULL;
 	if (o && v->list.key)
-		write_with_list(v, res, o);
+		r = write_with_list(c, v, res, o, &e);
 	else if (o)
-		write_json(v, o);
+		r = write_json(c, v, o, &e);
 	else if (!common->quiet || status || v->flags & VERB_RUNS)
 		r = print_text(c, v, req, res, &e);
 	if (v->free)
@@ -274,10 +309,42 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	if (r == 0 &&
 	    (!(v->flags & VERB_RUNS) || (v->flags & VERB_CAPTURES && common->json)) &&
 	    check_output(&e) < 0) /* nor would it take an object that says so */
-		return cli_report(v, false, &e);
+		return cli_report(c, v, false, &e);
 	if (r < 0)
-		return cli_report(v, common->json, &e);
+		return cli_report(c, v, common->json && !o, &e);
 	return c->status < 0 ? status : c->status;
+}
+
+int cli_open_report(struct cli *c, const struct verb *v, const struct verb_common *common,
+		    struct err *e)
+{
+	if (report_open(&c->report, common, c->ctx.only, e) < 0)
+		return -1;
+	if (common->json && v->flags & VERB_RUNS)
+		c->ctx.report = report_fd(&c->report, plain_out(v));
+	return 0;
+}
+
+int cli_end_report(struct cli *c, const struct verb *v, int status)
+{
+	struct err e;
+
+	return report_end(&c->report, &e) < 0 ? cli_report(c, v, false, &e) : status;
+}
+
+/* A line that cannot be parsed: it may have said all the same where its result is to go. */
+static int report_usage(struct cli *c, const struct verb *v, int argc, char **argv,
+			const struct err *e)
+{
+	struct verb_common common = { 0 };
+	struct err second;
+
+	parse_report(v, argc, argv, &common);
+	if (common.json && cli_open_report(c, v, &common, &second) < 0) {
+		common.json = false;
+		cli_end_report(c, v, 0);
+	}
+	return cli_report(c, v, common.json, e);
 }
 
 int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
@@ -291,10 +358,12 @@ int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	if (!(v->flags & VERB_RUNS))
 		signal(SIGPIPE, SIG_DFL);
 	if (parse_verb(v, argc, argv, req, &e) < 0) {
-		status = cli_report(v, parse_wants_json(v, argc, argv), &e);
+		status = report_usage(c, v, argc, argv, &e);
 	} else if (common->help) {
 		help_text(stdout, v);
-		status = check_output(&e) < 0 ? cli_report(NULL, false, &e) : 0;
+		status = check_output(&e) < 0 ? cli_report(c, NULL, false, &e) : 0;
+	} else if (cli_open_report(c, v, common, &e) < 0) {
+		status = cli_report(c, v, false, &e);
 	} else {
 		log_enable(common->debug);
 		if (v->flags & VERB_RUNS && term_can_ask()) {
@@ -304,7 +373,7 @@ int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
 		status = cli_verb(c, v, req);
 	}
 	parse_free(v, req);
-	return status;
+	return cli_end_report(c, v, status);
 }
 
 static int run_bare(struct cli *c)
@@ -367,7 +436,7 @@ int cli_main(int argc, char **argv, char *const *env)
 
 			verb_unknown(name, &e);
 		}
-		status = cli_report(NULL, false, &e);
+		status = cli_report(&c, NULL, false, &e);
 	}
 	op_ctx_close(&c.ctx);
 	return status;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cli/report.h"
 #include "ops/policy_files.h"
 #include "ops/verb.h"
 
@@ -21,7 +22,8 @@ struct cli {
 	FILE *out;
 	bool tty; /* a person reads it */
 	bool color;
-	int status; /* set by a printer that changed the outcome; else -1 */
+	int status;	      /* set by a printer that changed the outcome; else -1 */
+	struct report report; /* results as JSON */
 };
 
 /*

@@ -144,39 +144,56 @@ static void show(const struct buf *b, FILE *out)
 	}
 }
 
-int inside_line(struct cli *c, const struct verb *v, int argc, char **argv)
+/* The words as they are: what a result is to be written to is ours, and nobody's outside. */
+static int relay_line(struct cli *c, const struct verb *v, int argc, char **argv,
+		      int sock, bool json)
 {
-	AUTO_CLOSE int sock = v->flags & VERB_ANYWHERE ? -1 : knock();
-	const char *txn = known_txn(&c->ctx);
-	bool json = parse_wants_json(v, argc, argv);
 	AUTO_BUF struct buf answer = BUF_INIT;
-	struct pager pager = { 0, NULL };
+	struct pager pager = { 0, stdout };
 	struct err e = { 0 };
 	int status = -1;
 
-	if (!(v->flags & VERB_ANYWHERE) && sock == -ENOENT && is_explored(txn)) {
-		refuse_explored(txn, v, &e);
-		return cli_report(v, json, &e);
-	}
-	/* A door that nobody keeps: the sandbox is ending. */
-	if (v->flags & VERB_ANYWHERE || (sock < 0 && sock != -EAGAIN))
-		return -1;
 	if (!(v->flags & VERB_INSIDE)) {
 		refuse(&c->ctx, v, &e);
-		return cli_report(v, json, &e);
+		return cli_report(c, v, json, &e);
 	}
 	signal(SIGPIPE, SIG_DFL);
 	if (ask(c, v, argc, argv, sock, &e) == 0)
 		status = listen_to(sock, &answer, &e);
-	if (status < 0)
-		return cli_report(v, json, &e);
-	pager.out = stdout;
-	if ((v == &verb_diff || v == &verb_show) && !json)
+	if (status < 0 || (json && report_begin(&c->report, stdout, &e) < 0))
+		return cli_report(c, v, json && status < 0, &e);
+	if (json)
+		pager.out = c->report.out;
+	else if (v == &verb_diff || v == &verb_show)
 		pager_open(&c->ctx, &pager);
 	show(&answer, pager.out);
 	pager_close(&pager);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	err_sys(&e, errno ? errno : EIO, "standard output");
-	return cli_report(v, false, &e);
+	return cli_report(c, v, false, &e);
+}
+
+int inside_line(struct cli *c, const struct verb *v, int argc, char **argv)
+{
+	AUTO_CLOSE int sock = v->flags & VERB_ANYWHERE ? -1 : knock();
+	const char *txn = known_txn(&c->ctx);
+	bool explored = sock == -ENOENT && is_explored(txn);
+	struct verb_common common = { 0 };
+	struct err e = { 0 };
+	int status;
+
+	/* A door that nobody keeps: the sandbox is ending. */
+	if (v->flags & VERB_ANYWHERE || (!explored && sock < 0 && sock != -EAGAIN))
+		return -1;
+	parse_report(v, argc, argv, &common);
+	if (common.json && cli_open_report(c, v, &common, &e) < 0) {
+		status = cli_report(c, v, false, &e);
+	} else if (explored) {
+		refuse_explored(txn, v, &e);
+		status = cli_report(c, v, common.json, &e);
+	} else {
+		status = relay_line(c, v, argc, argv, sock, common.json);
+	}
+	return cli_end_report(c, v, status);
 }

@@ -244,13 +244,16 @@ static int set_operands(const struct verb *v, const struct operands *ops, void *
 
 int parse_verb(const struct verb *v, int argc, char **argv, void *req, struct err *e)
 {
+	struct verb_common *common = req;
 	struct operands ops = { NULL, NULL };
 	int r;
 
 	r = parse_options(v, argc, argv, req, &ops, e);
-	if (r == 0 && !FIELD(req, 0, struct verb_common)->help)
+	if (r == 0 && !common->help)
 		r = set_operands(v, &ops, req, e);
 	free(ops.v);
+	if (common->json_fd || common->json_file)
+		common->json = true;
 	return r < 0 ? usage_error(v, e) : 0;
 }
 
@@ -267,17 +270,63 @@ void parse_free(const struct verb *v, void *req)
 			free(*FIELD(req, v->args[i].offset, char **));
 }
 
-bool parse_wants_json(const struct verb *v, int argc, char **argv)
+/* The value of option @name, which begins @argv or not, or NULL. */
+static const char *value_of(char **argv, const char *name)
 {
-	int i;
+	size_t len = strlen(name);
 
-	if (!(v->flags & VERB_JSON))
-		return false;
-	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "--json") == 0)
+	if (strncmp(argv[0], name, len) != 0)
+		return NULL;
+	return argv[0][len] == '=' ? argv[0] + len + 1 : argv[0][len] ? NULL : argv[1];
+}
+
+/* Is @word an option of which the argument is the next word? */
+static bool takes_next(const struct verb *v, const char *word)
+{
+	const struct verb_opt *o;
+
+	for (size_t i = 0; (o = verb_opt_at(v, i)); i++)
+		if (o->type != OPT_FLAG &&
+		    ((strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0) ||
+		     (o->letter && word[0] == '-' && word[1] == o->letter && !word[2])))
 			return true;
-		if (begins_with_command(v) && argv[i][0] != '-')
-			return false;
-	}
 	return false;
+}
+
+static void look_through(const struct verb *v, int argc, char **argv,
+			 struct verb_common *common)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const char *fd = value_of(argv + i, "--json-fd");
+		const char *file = value_of(argv + i, "--json-file");
+
+		if (strcmp(argv[i], "--json") == 0 || fd || file)
+			common->json = true;
+		else if (begins_with_command(v) && argv[i][0] != '-')
+			return;
+		if (fd)
+			common->json_fd = fd;
+		if (file)
+			common->json_file = file;
+		i += takes_next(v, argv[i]);
+	}
+}
+
+void parse_report(const struct verb *v, int argc, char **argv, struct verb_common *common)
+{
+	AUTO_FREE void *req = xcalloc(1, v->request_size);
+	const struct verb_common *parsed = req;
+	struct err e;
+
+	*common = (struct verb_common){ 0 };
+	if (!(v->flags & VERB_JSON))
+		return;
+	if (parse_verb(v, argc, argv, req, &e) == 0) {
+		common->json = parsed->json;
+		common->json_fd = parsed->json_fd;
+		common->json_file = parsed->json_file;
+	} else {
+		look_through(v, argc, argv, common);
+	}
+	parse_free(v, req);
 }

@@ -17,7 +17,11 @@
 int parse_verb(const struct verb *v, int argc, char **argv, void *req, struct err *e);
 void parse_free(const struct verb *v, void *req);
 
-/* Would --json be among the options? For errors of a line that cannot be parsed. */
-bool parse_wants_json(const struct verb *v, int argc, char **argv);
+/*
+ * What a line says of JSON: json, json_fd and json_file of @common are set. A line that cannot be
+ * parsed is looked through for these options alone.
+ */
+void parse_report(const struct verb *v, int argc, char **argv,
+		  struct verb_common *common);
 
 #endif

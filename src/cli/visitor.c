@@ -91,7 +91,7 @@ static int answer(struct cli *c, char **words, size_t n)
 
 	if (!v || !(v->flags & VERB_INSIDE)) {
 		err_set(&e, ERR_DENIED, "not possible from inside of a transaction");
-		return cli_report(v, false, &e);
+		return cli_report(c, v, false, &e);
 	}
 	c->ctx.cwd = xstrdup(words[0]);
 	return cli_line(c, v, (int)n - 1, words + 1);

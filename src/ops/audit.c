@@ -150,6 +150,12 @@ static int open_books(struct op_ctx *ctx, struct home *h, const struct audit_req
 		txn_close(&t);
 	}
 	/* So that there is something to wait at. */
+	if (rq->follow && rq->common.json_file) {
+		err_set(e, ERR_USAGE,
+			"--json-file: a file is written when all is known, and --follow has no "
+			"end");
+		return err_hint(e, "stet audit --follow --json-fd N");
+	}
 	if (rq->follow)
 		home_books(h);
 	r = audit_reader_open(h->dir, &res->reader);

@@ -31,6 +31,8 @@ struct op_ctx {
 	/* Asks a person; NULL if there is none, and what needs one is denied. */
 	enum consent (*consent)(void *arg, const struct consent_question *q);
 	void *consent_arg;
+	int report; /* descriptor to which a command's result goes when it has ended; 0: none */
+	bool mid_line; /* what the command wrote last to the same place is no whole line */
 };
 
 void op_ctx_init(struct op_ctx *ctx, char *const *env);

@@ -45,6 +45,7 @@ static int execute(struct op_ctx *ctx, struct txn *t, const struct view *v,
 		.want_tty = true,
 		.control = t->rec.dir,
 		.offline = v->offline,
+		.report = ctx->report,
 		.since = { t->rec.begin_ns / 1000000000, t->rec.begin_ns % 1000000000 },
 	};
 	struct op_policy policy;
@@ -59,8 +60,10 @@ static int execute(struct op_ctx *ctx, struct txn *t, const struct view *v,
 	judge_open(&j, ctx, policy.p, &t->rec);
 	judge_attach(&j, &spec);
 	r = runner_run(&spec, run, e);
-	if (r == 0)
+	if (r == 0) {
 		txn_note_idle(&t->rec, run->untouched);
+		ctx->mid_line = run->mid_line;
+	}
 	judge_close(&j);
 	op_policy_free(&policy);
 	strv_free(env);

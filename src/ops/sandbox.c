@@ -491,9 +491,12 @@ static int plan(void *arg, struct run_spec *spec, struct err *e)
 static int run_in(struct sandbox *s, struct run_spec *spec, struct run_result *res,
 		  struct err *e)
 {
-	int r = runner_run(spec, res, e);
+	int r;
 
+	spec->report = s->ctx->report;
+	r = runner_run(spec, res, e);
 	if (r == 0) {
+		s->ctx->mid_line = res->mid_line;
 		s->untouched = res->untouched;
 		txn_note_idle(&s->t.rec, s->untouched);
 	}

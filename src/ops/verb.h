@@ -62,6 +62,8 @@ struct verb_arg {
 struct verb_common {
 	bool help, debug, json, quiet;
 	int color; /* 1 auto, 2 always, 3 never; 0 not given */
+	/* Where the result goes as JSON; either of them sets json. */
+	const char *json_fd, *json_file;
 };
 
 enum verb_flags {

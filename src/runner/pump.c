@@ -118,6 +118,8 @@ static bool flush(struct pump *p)
 				       MSG_DONTWAIT | MSG_NOSIGNAL)
 				: write(p->out, p->buf + p->off, want);
 	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		p->last = p->buf[p->off + (uint32_t)n - 1];
 	if (n >= 0) {
 		p->off += (uint32_t)n;
 		p->len -= (uint32_t)n;

@@ -35,6 +35,7 @@ struct pump {
 	bool final;	 /* nothing more will come: an empty in has ended */
 	int err;	 /* writing failed with this errno; EPIPE is not kept */
 	uint64_t passed; /* bytes read so far */
+	char last;	 /* byte that was written; 0: none was */
 	uint32_t off, len;
 	char *buf;
 };

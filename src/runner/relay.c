@@ -71,7 +71,8 @@ int relay_new(const struct relay_wish *w, struct relay **out, struct err *e)
 	struct relay *r = xcalloc(1, sizeof(*r));
 	struct streams_wish sw = { .out = w->out,
 				   .no_input = w->no_input,
-				   .meter = w->output };
+				   .meter = w->output,
+				   .report = w->report };
 	bool tty = isatty(0) == 1;
 	int rc;
 
@@ -704,6 +705,7 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 		if (r->streams.pump[i].err && !end->lost_errno)
 			end->lost_errno = r->streams.pump[i].err;
 	end->gate = r->desk.end;
+	end->mid_line = streams_mid_line(&r->streams);
 	end->output = r->streams.pump[1].passed + r->streams.pump[2].passed;
 	give_back(r);
 	return rc ? err_sys(e, rc, "cannot wait for the sandbox") : 0;

@@ -32,6 +32,7 @@ struct relay_wish {
 	bool no_input;	     /* empty standard input, ours is left alone */
 	const int *out;	     /* two descriptors for the output; NULL: 1 and 2 */
 	uint64_t output;     /* most bytes of output; 0: any number */
+	int report;	     /* see streams_wish */
 	int64_t grace_ms;    /* between SIGTERM and SIGKILL at the time limit; 0: 2 s */
 	struct watch *watch; /* of the other limits; NULL: none; stays the caller's */
 };
@@ -85,6 +86,7 @@ struct relay_end {
 	int exec_errno;	 /* CTL_EXEC_FAILED */
 	bool no_cwd;	 /* because of the working directory */
 	int wait_status; /* exited; SIGKILL if we had to kill PID 1 */
+	bool mid_line;	 /* streams_mid_line() */
 	int lost_errno; /* output that could not be written to 1 or 2; EPIPE is not one */
 	int64_t setup_us;
 	uint64_t renames, output; /* bytes that passed through us */

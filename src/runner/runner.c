@@ -211,6 +211,7 @@ static int open_run(struct run *run, struct err *e)
 				.no_input = spec->no_input,
 				.out = spec->out,
 				.output = spec->limits.output,
+				.report = spec->report,
 				.grace_ms = spec->grace_ms };
 	int r;
 
@@ -401,6 +402,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		res->gate = end.gate;
 		res->exec_errno = end.exec_errno;
 		res->no_cwd = end.no_cwd;
+		res->mid_line = end.mid_line;
 		res->lost_errno = end.lost_errno;
 		res->untouched = run.site->untouched;
 		last_look(&run, &end, res);

@@ -50,6 +50,7 @@ struct run_spec {
 	int64_t grace_ms; /* after the time limit, for the command to end by itself; 0: 2 s */
 	bool no_input;	/* the command finds an empty standard input */
 	const int *out; /* two descriptors for its output; NULL: 1 and 2 */
+	int report;	/* descriptor that we write to afterwards; 0: none */
 	bool offline;	/* no network but a loopback of its own */
 	bool want_tty;	/* own pty if fds 0 and 1 are terminals */
 	/*
@@ -82,7 +83,8 @@ struct run_result {
 	bool no_cwd;		  /* exec_errno is about its working directory */
 	struct desk_end gate;	  /* RUN_POLICY */
 	uint64_t untouched; /* far_untouched() at the end; 0 if PID 1 could not tell */
-	int lost_errno;	    /* output that could not be written to our stdout or stderr */
+	bool mid_line;	/* what was written last to run_spec.report is no whole line */
+	int lost_errno; /* output that could not be written to our stdout or stderr */
 	struct err
 		trouble; /* RUN_ERROR: why the sandbox ended, and the command with it */
 };

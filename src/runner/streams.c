@@ -176,31 +176,45 @@ static bool same(const struct stat *a, const struct stat *b)
 int streams_open(struct streams *s, const struct streams_wish *w)
 {
 	int fd1 = w->out ? w->out[0] : 1, fd2 = w->out ? w->out[1] : 2;
-	struct stat out, err;
+	struct stat out, err, report;
 	enum kind k1, k2;
+	bool both;
 	int i, r;
 
 	for (i = 0; i < 3; i++) {
 		pump_init(&s->pump[i]);
 		s->child[i] = -1;
+		s->shared[i] = false;
 	}
 	s->master = -1;
 	k1 = look(fd1, &out);
 	k2 = look(fd2, &err);
+	both = k1 == k2 && k1 != KIND_NOTHING && same(&out, &err);
+	if (w->report && fstat(w->report, &report) == 0) {
+		s->shared[1] = k1 != KIND_NOTHING && same(&out, &report);
+		s->shared[2] = k2 != KIND_NOTHING && same(&err, &report);
+	}
 	if (!w->pty) {
 		r = open_in(s, w->no_input);
 		if (r == 0)
-			r = open_out(s, 1, fd1, k1, w->meter);
+			r = open_out(s, 1, fd1, k1, w->meter || s->shared[1]);
 		if (r)
 			return r;
 	}
 	/* One pipe keeps the order of what is written to the two. */
-	if (k1 == k2 && (k1 != KIND_FIFO || w->meter) && k1 != KIND_NOTHING &&
-	    same(&out, &err)) {
+	if (both && (k1 != KIND_FIFO || w->meter || s->shared[1])) {
 		s->child[2] = s->child[1];
 		return 0;
 	}
-	return open_out(s, 2, fd2, k2, w->meter);
+	return open_out(s, 2, fd2, k2, w->meter || s->shared[2]);
+}
+
+bool streams_mid_line(const struct streams *s)
+{
+	for (int i = 1; i < 3; i++)
+		if (s->shared[i] && s->pump[i].last && s->pump[i].last != '\n')
+			return true;
+	return false;
 }
 
 void streams_forked(struct streams *s)

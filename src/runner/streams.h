@@ -9,8 +9,9 @@
 /* The three standard streams of a run: what the command gets, and what we pump. */
 struct streams {
 	struct pump pump[3];
-	int child[3]; /* -1: the pty's slave; above 2: owned, until streams_forked() */
-	int master;   /* of the pty, owned; -1 if there is none (yet) */
+	int child[3];	/* -1: the pty's slave; above 2: owned, until streams_forked() */
+	int master;	/* of the pty, owned; -1 if there is none (yet) */
+	bool shared[3]; /* 1, 2: goes to where streams_wish.report does */
 };
 
 struct streams_wish {
@@ -19,6 +20,9 @@ struct streams_wish {
 	const int *out;
 	bool no_input; /* the command finds an empty standard input; ours is left alone */
 	bool meter;    /* all output is to pass through us, to be counted */
+	/* A descriptor of the caller's that is written to when all has ended: output to the
+	 * same file passes through us. 0: there is none. */
+	int report;
 };
 
 /*
@@ -35,6 +39,9 @@ void streams_attach(struct streams *s, int master, struct modes *modes);
 
 /* The other way round: the terminal is let go, the slave is hung up. */
 void streams_detach(struct streams *s);
+
+/* Where streams_wish.report leads: does what the command wrote last leave a line without end? */
+bool streams_mid_line(const struct streams *s);
 
 void streams_close(struct streams *s);
 

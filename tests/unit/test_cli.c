@@ -295,13 +295,25 @@ static void help_needs_nothing_else(void **state)
 	assert_true(req.common.help);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static void json_before_errors(void **state)
 {
 	static const struct {
 		const struct verb *verb;
 		const char *line;
 		bool json;
+		const char *fd, *file;
 	} rows[] = {
+		{ &all, "all --json --json-fd 5", true, "5" },
+		{ &all, "all --nope --json-fd 5 --json-file=x", true, "5", "x" },
+		{ &all, "all --json-file --json-fd --nope", true, NULL, "--json-fd" },
+		{ &all, "all --json-fd", false },
+		{ &all, "all --nope --json-files x", false },
+		{ &first, "first --nope --json-fd 5 cmd --json-fd 6", true, "5" },
 		{ &all, "all --nope --json", true },
 		{ &all, "all --nope", false },
 		{ &all, "all -- --json", false },
@@ -314,12 +326,15 @@ static void json_before_errors(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		AUTO_FREE char *line = xstrdup(rows[i].line);
+		struct verb_common common;
 		char *argv[WORDS];
 		int argc = split(line, argv);
 
 		print_message("%s\n", rows[i].line);
-		assert_int_equal(parse_wants_json(rows[i].verb, argc, argv),
-				 rows[i].json);
+		parse_report(rows[i].verb, argc, argv, &common);
+		assert_int_equal(common.json, rows[i].json);
+		assert_true(same_text(common.json_fd, rows[i].fd));
+		assert_true(same_text(common.json_file, rows[i].file));
 	}
 }
 
