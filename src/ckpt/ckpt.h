@@ -103,6 +103,8 @@ struct ck_scan {
 	/* These are whole trees, and nothing shows through them. Objects only tell whether two
 	 * files of a tree and its snapshot are the same: nothing is read and nothing is copied. */
 	bool whole;
+	/* Of whole trees: is this no part of them, nor what is in it? NULL: all is. */
+	bool (*edge)(const char *rel, const struct ident *id);
 	/* Directories are watched from before they are read; NULL: they are not. */
 	struct ck_watch *watch;
 	/* Only what is there, and since when: what is not in @prev has no content. */

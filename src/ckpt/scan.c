@@ -348,7 +348,8 @@ int walk_visit(struct walk *w, int dir, const char *name)
 	}
 	if (r == 0 && w->s->whole && !*en.rel)
 		w->dev = dev;
-	if (r == 0 && w->s->whole && dev != w->dev) {
+	if (r == 0 && w->s->whole &&
+	    (dev != w->dev || (w->s->edge && w->s->edge(en.rel, &en.id)))) {
 		en.flags = CK_EDGE;
 		en.link = en.xattrs = "";
 		ck_state_add(w->out, ck_entry_new(&en));

@@ -322,6 +322,7 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 		.cwd = w->cwd,
 		.home = op_ctx_env(s->ctx, "HOME"),
 		.state_dir = s->h->dir,
+		.in_place = ask->in_place,
 		.host_tmp = w->host_tmp,
 		.read_only = w->read_only,
 		.write_through = w->write_through,
@@ -332,7 +333,6 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 
 	if (view_make(&vr, &s->v, e) < 0)
 		return ask->in_place ? err_wrap(e, "--backend btrfs") : -1;
-	s->v.in_place = ask->in_place;
 	s->v.offline = w->offline;
 	if (txn_prepare(s->h, &s->v, ask->name, ask->argv, options, &s->t, e) < 0) {
 		view_free(&s->v);
@@ -399,6 +399,7 @@ int sandbox_view_like(struct op_ctx *ctx, const struct home *h,
 		return -1;
 	vr.workspace = rec->workspace;
 	vr.cwd = w.cwd;
+	vr.in_place = txn_in_place(rec);
 	vr.home = op_ctx_env(ctx, "HOME");
 	vr.state_dir = h->dir;
 	vr.host_tmp = w.host_tmp;

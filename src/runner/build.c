@@ -221,6 +221,7 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 int build_mask(struct build *b, const struct step *s, struct err *e)
 {
 	AUTO_CLOSE int at = build_open(b, s->target);
+	const char *name;
 	struct stat st;
 	bool dir;
 	int m, r;
@@ -230,10 +231,11 @@ int build_mask(struct build *b, const struct step *s, struct err *e)
 	if (at < 0 || fstat(at, &st) < 0)
 		return err_sys(e, at < 0 ? at : -errno, "cannot hide %s", s->target);
 	dir = S_ISDIR(st.st_mode);
-	if (dir ? mkdirat(b->stage, "nodir", 0) : mknodat(b->stage, "nofile", S_IFREG, 0))
+	name = !dir ? "nofile" : s->mode ? "emptydir" : "nodir";
+	if (dir ? mkdirat(b->stage, name, s->mode) : mknodat(b->stage, name, S_IFREG, 0))
 		if (errno != EEXIST)
 			return err_sys(e, errno, "cannot hide %s", s->target);
-	m = mount_clone(b->stage, dir ? "nodir" : "nofile", false,
+	m = mount_clone(b->stage, name, false,
 			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID |
 				MOUNT_ATTR_NOEXEC);
 	if (m < 0)

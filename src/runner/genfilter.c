@@ -6,6 +6,7 @@
  * in which the user's own ids are all there are.
  */
 #include <errno.h>
+#include <linux/btrfs.h>
 #include <linux/fcntl.h>
 #include <linux/filter.h>
 #include <seccomp.h>
@@ -34,6 +35,13 @@ static const struct rule *rules(size_t *n)
 		{ SCMP_ACT_NOTIFY, SCMP_SYS(renameat), 0, { 0 } },
 		{ SCMP_ACT_NOTIFY, SCMP_SYS(renameat2), 0, { 0 } },
 		/* Typing into a terminal for somebody else. */
+		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
+		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
+		/*
+		 * A snapshot shows what lies under the mounts of its source, and one is removed
+		 * by number from anywhere on its filesystem: what hides a store would not.
+		 */
+		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
 		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
 		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
 		/* Reaches the hypervisor whatever the network namespace. */
@@ -72,8 +80,11 @@ static const struct rule *rules(size_t *n)
 
 	r[3].arg = SAME(1, TIOCSTI);
 	r[4].arg = SAME(1, TIOCLINUX);
-	r[5].arg = SAME(0, AF_VSOCK);
-	r[6].arg = SAME(1, F_SETLEASE);
+	r[5].arg = SAME(1, BTRFS_IOC_SNAP_CREATE);
+	r[6].arg = SAME(1, BTRFS_IOC_SNAP_CREATE_V2);
+	r[7].arg = SAME(1, BTRFS_IOC_SNAP_DESTROY_V2);
+	r[8].arg = SAME(0, AF_VSOCK);
+	r[9].arg = SAME(1, F_SETLEASE);
 	*n = sizeof(r) / sizeof(*r);
 	return r;
 }

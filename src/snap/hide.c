@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "snap/plan.h"
+#include "snap/store.h"
 
 static void hide(struct plan *p, const char *path)
 {
@@ -212,6 +213,21 @@ static void hide_left_stores(struct plan *p, const char *path)
 	}
 }
 
+/* Those that are far from all that this one works in. */
+static int hide_known_stores(struct plan *p, struct err *e)
+{
+	AUTO_BUF struct buf list = BUF_INIT;
+	int r = store_known(p->rq->state_dir, &list);
+
+	if (r < 0 && r != -ENOENT)
+		return err_sys(e, r, "cannot read %s/" STORES, p->rq->state_dir);
+	for (const char *s = buf_str(&list), *end = s + list.len; s < end;
+	     s += strlen(s) + 1)
+		if (*s == '/' && access(s, F_OK) == 0)
+			hide_everywhere(p, s);
+	return 0;
+}
+
 /* The last step whose target holds @path is the one it would be seen through. */
 static const struct step *seen_through(const struct view *v, const char *path)
 {
@@ -250,6 +266,37 @@ static void drop_hidden(struct view *v)
 	v->nsteps = kept;
 }
 
+static bool is_in_place(const struct view *v, const char *path)
+{
+	return v->in_place && strcmp(path, v->workspace) == 0;
+}
+
+/*
+ * A store at the top of a tree that is worked on in place lies under a mount there, which can be
+ * neither moved nor removed. Nothing else of what is hidden may.
+ */
+static int check_through(const struct view *v, const char *path, struct err *e)
+{
+	bool in_place = is_in_place(v, path);
+
+	for (size_t k = 0; k < v->nhidden; k++) {
+		bool within = path_within(v->hidden[k], path);
+
+		if ((!within && !path_within(path, v->hidden[k])) ||
+		    (in_place && within && k < v->nstores))
+			continue;
+		err_set(e, ERR_USAGE, "%s%s %s (%s)",
+			in_place ? "the workspace " : "--write-through ", path,
+			in_place && !within ? "lies in what must stay hidden"
+					    : "would show what must stay hidden",
+			v->hidden[k]);
+		return err_hint(e, in_place
+					   ? "hide something else, or leave --backend out"
+					   : "write through a smaller directory");
+	}
+	return 0;
+}
+
 int plan_hidden(struct plan *p, struct err *e)
 {
 	struct view *v = p->v;
@@ -276,6 +323,11 @@ int plan_hidden(struct plan *p, struct err *e)
 	}
 	for (size_t i = 0; i < p->nclosed; i++)
 		hide_left_stores(p, p->closed[i]);
+	/* The snapshot may lie there, and what a commit across filesystems has left. */
+	if (v->in_place)
+		hide_left_stores(p, v->workspace);
+	if (hide_known_stores(p, e) < 0)
+		return -1;
 	v->nstores = v->nhidden;
 	for (char *const *h = p->rq->hide; h && *h; h++) {
 		if (path_within(p->rq->workspace, *h))
@@ -284,22 +336,20 @@ int plan_hidden(struct plan *p, struct err *e)
 		hide_everywhere(p, *h);
 	}
 	for (size_t i = 0; i < v->nthrough; i++)
-		for (size_t k = 0; k < v->nhidden; k++)
-			if (path_within(v->hidden[k], v->through[i]) ||
-			    path_within(v->through[i], v->hidden[k])) {
-				err_set(e, ERR_USAGE,
-					"--write-through %s would show what must stay hidden (%s)",
-					v->through[i], v->hidden[k]);
-				return err_hint(e, "write through a smaller directory");
-			}
+		if (check_through(v, v->through[i], e) < 0)
+			return -1;
 	drop_hidden(v);
 	/* In an overlay a whiteout does it (runner/build.c); elsewhere a mask. */
 	n = v->nhidden;
 	for (size_t k = 0; k < n; k++) {
 		const struct step *s = seen_through(v, v->hidden[k]);
 
+		bool own_work = s && is_in_place(v, s->target);
+
+		/* In the command's own work nothing is to stumble over it. */
 		if (s && (s->kind == STEP_BIND || s->kind == STEP_RUN))
-			plan_step(p, STEP_MASK, v->hidden[k], NULL, 0, "hidden");
+			plan_step(p, STEP_MASK, v->hidden[k], NULL, 0, "hidden")->mode =
+				own_work ? 0555 : 0;
 	}
 	return 0;
 }

@@ -133,6 +133,54 @@ static int own_corner(const struct mountpoint *m, struct buf *path, const char *
 	return r;
 }
 
+int store_known(const char *state_dir, struct buf *list)
+{
+	AUTO_FREE char *name = xasprintf("%s/" STORES, state_dir);
+	AUTO_CLOSE int fd = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char piece[4096];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, piece, sizeof(piece))) > 0)
+		buf_add(list, piece, (size_t)n);
+	/* Of one that was cut short by a crash nothing was made yet. */
+	if (list->len && buf_str(list)[list->len - 1])
+		buf_addc(list, '\0');
+	return n < 0 ? -errno : 0;
+}
+
+static bool is_known(const char *state_dir, const char *store)
+{
+	AUTO_BUF struct buf list = BUF_INIT;
+
+	if (store_known(state_dir, &list) < 0)
+		return false;
+	for (const char *s = buf_str(&list), *end = s + list.len; s < end;
+	     s += strlen(s) + 1)
+		if (strcmp(s, store) == 0)
+			return true;
+	return false;
+}
+
+/* Without the corner in it. Two that note the same at once do no harm. */
+static int remember(const char *state_dir, const char *corner)
+{
+	AUTO_FREE char *store = xstrndup(corner, (size_t)(strrchr(corner, '/') - corner));
+	AUTO_FREE char *name = xasprintf("%s/" STORES, state_dir);
+	AUTO_CLOSE int fd = -1;
+	size_t len = strlen(store) + 1;
+
+	if (is_known(state_dir, store))
+		return 0;
+	fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	/* What was cut short before is ended by it. */
+	return write(fd, "\0", 1) == 1 && write(fd, store, len) == (ssize_t)len ? 0
+										: -EIO;
+}
+
 static int in_state(const char *state_dir, char **out, struct err *e)
 {
 	char *dir = xasprintf("%s/tx", state_dir);
@@ -169,7 +217,8 @@ int store_for(const struct mountinfo *mi, const char *state_dir, const char *pat
 				continue;
 			buf_reset(&b);
 			buf_add(&b, path, len);
-			if (own_corner(m, &b, state_dir) == 0) {
+			if (own_corner(m, &b, state_dir) == 0 &&
+			    remember(state_dir, buf_str(&b)) == 0) {
 				*out = buf_take(&b);
 				return 0;
 			}

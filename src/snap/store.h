@@ -22,6 +22,14 @@
 int store_for(const struct mountinfo *mi, const char *state_dir, const char *path,
 	      char **out, struct err *e);
 
+/*
+ * The stores that were ever made elsewhere than in the state directory, each ended by NUL: a file
+ * in there. 0, or -errno: -ENOENT if there are none.
+ */
+#define STORES "stores"
+struct buf;
+int store_known(const char *state_dir, struct buf *list);
+
 /* Can a directory on filesystem type @fstype be an overlay's upper? Its lower? */
 bool store_fs_upper(const char *fstype);
 bool store_fs_lower(const char *fstype);

@@ -378,7 +378,8 @@ int view_make(const struct view_request *rq, struct view *v, struct err *e)
 
 	*v = (struct view){ .root = geteuid() == 0,
 			    .workspace = xstrdup(rq->workspace),
-			    .cwd = xstrdup(rq->cwd) };
+			    .cwd = xstrdup(rq->cwd),
+			    .in_place = rq->in_place };
 	if (rq->home && rq->home[0] == '/' && strcmp(rq->home, "/") != 0)
 		v->home = realpath(rq->home, NULL);
 	log_debug("looking at the mounts");

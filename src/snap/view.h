@@ -34,7 +34,7 @@ struct step {
 	char *source;	/* absolute host path, or NULL */
 	uint64_t attrs; /* MOUNT_ATTR_* */
 	size_t layer;	/* index into view.layers (OVERLAY, SCRATCH) */
-	unsigned mode;	/* TMPFS, SCRATCH */
+	unsigned mode;	/* TMPFS, SCRATCH; MASK: of a directory */
 	bool single;	/* BIND: not recursive */
 	bool skeleton; /* OVERLAY, SHOW: a copy of the directory's own level instead (there
 			 * are mounts below that the kernel will not let us leave out) */
@@ -65,7 +65,7 @@ struct view {
 	size_t nthrough;
 	char **sockets; /* the host's that can be connected to */
 	size_t nsockets;
-	bool in_place; /* the workspace is one of them, and kept by a snapshot */
+	bool in_place; /* see view_request */
 	bool offline;  /* without the host's network */
 };
 
@@ -74,7 +74,9 @@ struct view_request {
 	const char *cwd;       /* absolute, resolved */
 	const char *home;      /* $HOME or NULL */
 	const char *state_dir; /* hidden, and the store for its own filesystem */
-	bool host_tmp;	       /* --tmp host: overlay /tmp instead of a private one */
+	/* The workspace is one of @write_through, and kept by a snapshot, which may lie in it. */
+	bool in_place;
+	bool host_tmp; /* --tmp host: overlay /tmp instead of a private one */
 	char *const *read_only, *const *write_through,
 					*const *hide,
 						*const *sockets; /* NULL-ended or NULL */

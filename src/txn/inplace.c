@@ -31,17 +31,38 @@ bool txn_is_final(const struct txn_record *r)
 	return txn_in_place(r) && (r->state == TXN_ROLLED_BACK || r->state == TXN_PRUNED);
 }
 
+static int not_yours(const char *dir, struct err *e)
+{
+	err_set(e, ERR_UNSUPPORTED,
+		"%s cannot be snapshotted: the subvolume belongs to somebody else", dir);
+	return err_hint(e, "chown its top directory, or leave --backend out");
+}
+
+/* Said before anything is made: nothing is to be left of what cannot be. */
 int inplace_check(const char *dir, struct err *e)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, errno, "%s", dir);
-	if (btrfs_is_subvolume(fd))
-		return 0;
-	err_set(e, ERR_UNSUPPORTED, "--backend btrfs: %s is not a btrfs subvolume", dir);
-	return err_hint(e,
+	if (!btrfs_is_subvolume(fd)) {
+		err_set(e, ERR_UNSUPPORTED,
+			"--backend btrfs: %s is not a btrfs subvolume", dir);
+		return err_hint(
+			e,
 			"make it one (btrfs subvolume create), or leave --backend out");
+	}
+	if (geteuid() != 0 && st.st_uid != geteuid())
+		return not_yours(dir, e);
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
+		return 0;
+	if (errno != EACCES && errno != EROFS)
+		return err_sys(e, errno, "%s", dir);
+	err_set(e, ERR_UNSUPPORTED, "--backend btrfs: %s cannot be written to: %s", dir,
+		strerror(errno));
+	return err_hint(e, errno == EROFS ? "mount it read-write, or leave --backend out"
+					  : "chmod u+wx it, or leave --backend out");
 }
 
 int inplace_open(const struct txn_record *r, struct err *e)
@@ -88,12 +109,8 @@ int inplace_snapshot(const struct txn_record *r, const char *name, struct err *e
 	x = FAULT_POINT("inplace.snapshot");
 	if (x == 0)
 		x = btrfs_snapshot(from, place, name);
-	if (x == -EPERM) {
-		err_set(e, ERR_UNSUPPORTED,
-			"%s cannot be snapshotted: the subvolume belongs to somebody else",
-			dir);
-		return err_hint(e, "chown its top directory, or leave --backend out");
-	}
+	if (x == -EPERM)
+		return not_yours(dir, e);
 	if (x == -EXDEV) {
 		err_set(e, ERR_UNSUPPORTED,
 			"%s cannot be snapshotted: the store lies on another filesystem",
@@ -173,11 +190,28 @@ static void find_edges(const struct ck_state *s, struct ck_state *edges)
 			ck_state_add(edges, ck_ref(s->v[i]));
 }
 
+/*
+ * Is it a store of stet's? Where the subvolume is all that there is of its mount, stores lie at its
+ * top. One of another user's is not ours to look at; as root we could be shown anything under such
+ * a name.
+ */
+static bool is_store(const char *rel, const struct ident *id)
+{
+	char *end;
+	unsigned long uid;
+
+	if (strncmp(rel, STORE_NAME, strlen(STORE_NAME)) != 0 || !S_ISDIR(id->mode))
+		return false;
+	uid = strtoul(rel + strlen(STORE_NAME), &end, 10);
+	return !*end && end != rel + strlen(STORE_NAME) && id->uid == uid &&
+	       (uid == geteuid() || geteuid() != 0);
+}
+
 int trees_scan(const struct trees *t, int fd, struct ck_state *out, struct err *e)
 {
 	struct ck_layer l = t->layer;
 	struct ck_layers one = { &l, 1 };
-	struct ck_scan s = { .layers = &one, .whole = true };
+	struct ck_scan s = { .layers = &one, .whole = true, .edge = is_store };
 
 	l.up = fd;
 	if (ck_scan(&s, out, e) < 0)

@@ -10,6 +10,9 @@
 #define END "end"     /* when the command had ended; none if nobody saw that */
 #define AFTER "after" /* when a rollback began */
 
+/* What the name of a store begins with (snap/store.c); the user's number follows. */
+#define STORE_NAME ".stet-"
+
 /*
  * The directory of the overlay layer that lies over it: its store is on the same filesystem.
  * fd, or -1.

@@ -19,6 +19,8 @@ the namespace.
   foreign           objects of other owners that USER may write
   shared            a directory of USER, with one of root's in it that holds a mount, a large
                     file and a directory of USER
+  subvol            a btrfs of root's, `top`, with user_subvol_rm_allowed, in which USER has a subvolume
+                    `nested`; two more of it mounted by themselves: `mine`, USER's, and `roots`
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
   dead              one in user space whose server is gone
   cgroup            a cgroup of version 2 that belongs to USER, in which COMMAND runs: a file
@@ -110,6 +112,28 @@ def make_shared(where, who):
     command("mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", f"{where}/roots/mount")
     with open(f"{where}/roots/mount/file", "w", encoding="ascii") as f:
         f.write("root's\n")
+
+
+def make_subvol(where, who, images):
+    """Subvolumes as a machine's administrator gives them out."""
+    image = f"{images}/subvol.img"
+    with open(image, "wb") as f:
+        f.truncate(256 * MIB)
+    command("mkfs.btrfs", "-q", "-f", image)
+    for name in ("top", "mine", "roots"):
+        os.mkdir(f"{where}/{name}", 0o755)
+    command("mount", "-o", "loop,user_subvol_rm_allowed", image, f"{where}/top")
+    os.unlink(image)
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        (device,) = [x.split()[-2] for x in f if x.split()[4] == f"{where}/top"]
+    for name, at in (("nested", None), ("@mine", "mine"), ("@roots", "roots")):
+        command("btrfs", "-q", "subvolume", "create", f"{where}/top/{name}")
+        if at != "roots":
+            os.chown(f"{where}/top/{name}", who.uid, who.gid)
+        else:
+            os.chmod(f"{where}/top/{name}", 0o777)
+        if at:
+            command("mount", "-o", f"subvol={name}", device, f"{where}/{at}")
 
 
 def make_dead(where, who, images):
@@ -205,6 +229,8 @@ def make(need, where, who, images):
         make_anyfuse(images)
     elif need == "shared":
         make_shared(where, who)
+    elif need == "subvol":
+        make_subvol(where, who, images)
     elif need == "foreign":
         make_foreign(where, who)
     else:
