@@ -10,7 +10,7 @@
 struct limit_opts {
 	int64_t timeout, cpu; /* ms */
 	uint64_t memory, disk, file, output;
-	int64_t pids;
+	int64_t pids, files;
 };
 
 /* Their rows in a table of options; @at: where the struct lies in the request. */
@@ -46,6 +46,12 @@ struct limit_opts {
 		  "SIZE",                                                            \
 		  "most disk space that it may hold, checkpoints included",          \
 		  LIMIT_AT(at, disk) },                                              \
+		{ "files",                                                           \
+		  0,                                                                 \
+		  OPT_COUNT,                                                         \
+		  "N",                                                               \
+		  "most files, of every kind, that it may hold",                     \
+		  LIMIT_AT(at, files) },                                             \
 		{ "file-size",                                                       \
 		  0,                                                                 \
 		  OPT_SIZE,                                                          \
@@ -60,11 +66,16 @@ struct limit_opts {
 
 /* The paragraph about them, for a verb's description. */
 #define LIMIT_TEXT                                                                     \
-	"A command that passes --cpu, --memory, --pids, --disk, --file-size or "       \
-	"--output-limit is killed, with all that it started; the exit status is 137, " \
-	"and the reason says which limit it was. The limits hold for all processes "   \
-	"together and need no privilege; stet doctor says how they are enforced "      \
-	"here. Limits that are not given are those of the policy."
+	"A command that passes --cpu, --memory, --pids, --disk, --files, --file-size " \
+	"or --output-limit is killed, with all that it started; the exit status is "   \
+	"137, and the reason says which limit it was. The limits hold for all "        \
+	"processes together and need no privilege; stet doctor says how they are "     \
+	"enforced here. Limits that are not given are those of the policy.\n"          \
+	"\n"                                                                           \
+	"With --disk each file counts for half a kilobyte beside what it holds, and "  \
+	"where --files is not given there may be one for every 16 kilobytes of it, "   \
+	"100,000 at least. Every name counts as a file: directories, links, sockets; " \
+	"and so does a file without one that is held open."
 
 /* What holds: the options and, where they say nothing, the policy (or NULL). */
 struct run_limits limits_of(const struct limit_opts *o, const struct policy *p);

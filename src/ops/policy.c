@@ -180,6 +180,7 @@ static json_t *limits_json(const struct policy_limits *l)
 		{ "file", (int64_t)l->file },
 		{ "output", (int64_t)l->output },
 		{ "pids", l->pids },
+		{ "files", l->files },
 	};
 	json_t *o = json_object();
 	size_t i;

@@ -182,6 +182,8 @@ static int check_limits(struct checker *c, const struct doc_limits *l)
 			return refuse(c, "not a time such as 90s, 5m or 2h", times[i]);
 	if (l->pids < 0)
 		return refuse(c, "pids is not a number from 1 on", NULL);
+	if (l->files < 0)
+		return refuse(c, "files is not a number from 1 on", NULL);
 	return 0;
 }
 

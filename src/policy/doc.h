@@ -183,7 +183,7 @@ struct doc_tool {
 
 struct doc_limits {
 	const char *wall, *cpu, *memory, *disk, *file, *output;
-	int64_t pids;
+	int64_t pids, files;
 };
 
 struct doc {

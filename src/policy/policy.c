@@ -85,6 +85,8 @@ static void take_limits(struct policy_limits *l, const struct doc_limits *d)
 	}
 	if (d->pids > 0 && (!l->pids || d->pids < l->pids))
 		l->pids = d->pids;
+	if (d->files > 0 && (!l->files || d->files < l->files))
+		l->files = d->files;
 }
 
 static struct policy *make(size_t layers)

@@ -153,7 +153,7 @@ void policy_judge_change(const struct policy *p, const struct change_facts *f,
 struct policy_limits {
 	int64_t wall_ms, cpu_ms;
 	uint64_t memory, disk, file, output; /* bytes */
-	int64_t pids;
+	int64_t pids, files;
 };
 
 /* The strictest of all layers; belongs to the policy. */

@@ -197,6 +197,7 @@ static const cyaml_schema_field_t limits_fields[] = {
 	STRING(struct doc_limits, file),
 	STRING(struct doc_limits, output),
 	CYAML_FIELD_INT("pids", OPT, struct doc_limits, pids),
+	CYAML_FIELD_INT("files", OPT, struct doc_limits, files),
 	CYAML_FIELD_END,
 };
 

@@ -16,6 +16,8 @@ struct run_limits {
 	int64_t wall_ms, cpu_ms;
 	uint64_t memory; /* bytes in use at one moment */
 	uint64_t disk;	 /* bytes that the transaction's layers and checkpoints hold */
+	uint64_t
+		files; /* names that they hold, of whatever kind, and open files without one */
 	uint64_t file;	 /* size of one file */
 	uint64_t output; /* bytes written to standard output and error */
 	int64_t pids;	 /* processes and threads at one moment */
@@ -27,6 +29,7 @@ enum run_limit {
 	LIMIT_MEMORY,
 	LIMIT_PIDS,
 	LIMIT_DISK,
+	LIMIT_FILES,
 	LIMIT_FILE,
 	LIMIT_OUTPUT,
 };
@@ -111,14 +114,21 @@ void watch_free(struct watch *w); /* NULL is fine */
 
 /* --- what the watcher looks at; for tests of their own --- */
 
+/* What one object takes beside its blocks, so that empty ones are not free. */
+enum { INODE_BYTES = 512 };
+
 struct disk_use {
-	uint64_t bytes; /* allocated, each file once */
+	uint64_t bytes; /* allocated, each file once, and INODE_BYTES for each */
+	uint64_t most;	/* names: more are not counted; 0: all are */
 	uint64_t mark;	/* a size to look for; 0: none */
 	bool marked;	/* a file has it */
 	uint64_t entries;
 	bool unreadable; /* a directory could not be opened */
 	bool cut;	 /* more than @max entries, or too deep */
 };
+/* Has it come to where there is nothing more to learn? */
+bool disk_is_full(const struct disk_use *u);
+
 /* Adds what lies below directory @path. @max: entries at most; 0: all. */
 void disk_measure(const char *path, uint64_t max, struct disk_use *u);
 
@@ -130,6 +140,8 @@ struct proc_scan *proc_scan_new(int proc); /* takes @proc over: a procfs */
 void proc_scan_free(struct proc_scan *s);
 /* PID 1 is ours and does not count. CPU ticks are of all that ever ran, as far as seen. */
 int proc_scan_look(struct proc_scan *s, struct proc_use *u);
+/* Adds files that have no name any more and are held open, each once. */
+void proc_scan_nameless(struct proc_scan *s, struct disk_use *u);
 /* Bytes that are theirs alone or shared among them, each page once. */
 uint64_t proc_scan_memory(struct proc_scan *s);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,6 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -45,7 +48,7 @@ const char *run_limit_name(enum run_limit l)
 		[LIMIT_NONE] = "none",	   [LIMIT_CPU] = "cpu",
 		[LIMIT_MEMORY] = "memory", [LIMIT_PIDS] = "pids",
 		[LIMIT_DISK] = "disk",	   [LIMIT_FILE] = "file",
-		[LIMIT_OUTPUT] = "output",
+		[LIMIT_OUTPUT] = "output", [LIMIT_FILES] = "files",
 	};
 
 	return names[l];
@@ -107,9 +110,11 @@ struct watch {
 	const struct run_limits *l;
 	const struct cgroup *g;
 	const struct watch_dirs *dirs;
-	int sock;      /* to the watcher; -1: it does not run */
-	int victim;    /* pidfd of PID 1; the caller's */
-	int proc, shm; /* directories of the sandbox; -1: none, or not any more */
+	int sock;   /* to the watcher; -1: it does not run */
+	int victim; /* pidfd of PID 1; the caller's */
+	/* Directories of the sandbox; -1: none, or not any more. shm and run lie in memory. */
+	int proc, shm, run;
+	uint64_t memory_files; /* in shm and run before anything ran */
 	pid_t pid;
 };
 
@@ -118,7 +123,7 @@ struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 {
 	struct watch *w;
 
-	if (!l->cpu_ms && !l->memory && !l->disk && !l->pids && !l->file)
+	if (!l->cpu_ms && !l->memory && !l->disk && !l->files && !l->pids && !l->file)
 		return NULL;
 	w = xcalloc(1, sizeof(*w));
 	*w = (struct watch){ .l = l,
@@ -127,7 +132,8 @@ struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 			     .sock = -1,
 			     .victim = -1,
 			     .proc = -1,
-			     .shm = -1 };
+			     .shm = -1,
+			     .run = -1 };
 	return w;
 }
 
@@ -135,7 +141,8 @@ static void forget_sandbox(struct watch *w)
 {
 	cleanup_close(&w->proc);
 	cleanup_close(&w->shm);
-	w->proc = w->shm = -1;
+	cleanup_close(&w->run);
+	w->proc = w->shm = w->run = -1;
 }
 
 void watch_free(struct watch *w)
@@ -154,13 +161,23 @@ void watch_free(struct watch *w)
 
 /* --- in the watcher --- */
 
+/* A filesystem that holds layers, and how many inodes it had in use at the last look at all. */
+enum { VOLUMES_MAX = 16 };
+struct volume {
+	int dir;
+	uint64_t inodes;
+};
+
 struct looker {
 	const struct watch *w;
 	struct cgroup g;
-	int sock, shm, victim;
+	int sock, shm, run, victim;
 	struct proc_scan *procs;
-	int64_t procs_at, disk_at; /* µs */
+	int64_t procs_at, disk_at, flood_at; /* µs */
 	struct disk_use disk;
+	uint64_t memory_files; /* in shm and run when it began */
+	struct volume volumes[VOLUMES_MAX];
+	size_t nvolumes;
 };
 
 static int64_t now_us(void)
@@ -221,12 +238,27 @@ static bool look_at_procs(struct looker *k, struct limit_hit *hit)
 	return pass(hit, LIMIT_MEMORY, bytes > shm ? bytes : shm, l->memory);
 }
 
+/* 0 where the filesystem makes them as they are needed, and does not tell. */
+static uint64_t inodes_of(int dir)
+{
+	struct statvfs v;
+
+	return dir < 0 || fstatvfs(dir, &v) < 0 || v.f_files < v.f_ffree
+		       ? 0
+		       : v.f_files - v.f_ffree;
+}
+
+static uint64_t memory_files(const struct looker *k)
+{
+	return inodes_of(k->shm) + inodes_of(k->run);
+}
+
 static void measure_all(const struct watch *w, uint64_t max, struct disk_use *u)
 {
 	const struct watch_dirs *dirs = w->dirs;
 
-	*u = (struct disk_use){ .mark = file_mark(w->l) };
-	for (size_t i = 0; i < dirs->n && !u->cut; i++) {
+	*u = (struct disk_use){ .mark = file_mark(w->l), .most = w->l->files };
+	for (size_t i = 0; i < dirs->n && !u->cut && !disk_is_full(u); i++) {
 		if (i + dirs->ncopies == dirs->n)
 			u->mark = 0;
 		disk_measure(dirs->v[i], max, u);
@@ -238,23 +270,73 @@ static bool judge_disk(const struct run_limits *l, const struct disk_use *u,
 {
 	if (u->marked)
 		return pass(hit, LIMIT_FILE, file_mark(l), l->file);
-	if (!l->disk)
-		return false;
 	/* Deeper than anybody builds: made to keep us from counting. */
-	if (u->cut) {
-		*hit = (struct limit_hit){ LIMIT_DISK, UINT64_MAX, l->disk };
+	if (u->cut && (l->disk || l->files)) {
+		*hit = (struct limit_hit){ l->disk ? LIMIT_DISK : LIMIT_FILES, UINT64_MAX,
+					   l->disk ? l->disk : l->files };
 		return true;
 	}
-	return pass(hit, LIMIT_DISK, u->bytes, l->disk);
+	return pass(hit, LIMIT_FILES, u->entries, l->files) ||
+	       pass(hit, LIMIT_DISK, u->bytes, l->disk);
+}
+
+static void open_volumes(struct looker *k)
+{
+	const struct watch_dirs *dirs = k->w->dirs;
+	dev_t seen[VOLUMES_MAX];
+
+	for (size_t i = 0; i < dirs->n && k->nvolumes < VOLUMES_MAX; i++) {
+		AUTO_CLOSE int fd = open(dirs->v[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		struct stat st;
+		size_t n = 0;
+
+		if (fd < 0 || fstat(fd, &st) < 0)
+			continue;
+		while (n < k->nvolumes && seen[n] != st.st_dev)
+			n++;
+		if (n < k->nvolumes || !inodes_of(fd))
+			continue;
+		seen[n] = st.st_dev;
+		k->volumes[k->nvolumes++].dir = TAKE_FD(fd);
+	}
+}
+
+static void measure(struct looker *k)
+{
+	struct disk_use *u = &k->disk;
+	uint64_t now = memory_files(k);
+
+	for (size_t i = 0; i < k->nvolumes; i++)
+		k->volumes[i].inodes = inodes_of(k->volumes[i].dir);
+	measure_all(k->w, 0, u);
+	if (k->procs && !u->cut)
+		proc_scan_nameless(k->procs, u);
+	u->entries += now > k->memory_files ? now - k->memory_files : 0;
 }
 
 static bool look_at_disk(struct looker *k, struct limit_hit *hit)
 {
-	measure_all(k->w, 0, &k->disk);
+	measure(k);
 	/* Their owner has closed them; in this process nothing is lost by looking anyway. */
 	if (k->disk.unreadable && ns_gain_override() == 0)
-		measure_all(k->w, 0, &k->disk);
+		measure(k);
 	return judge_disk(k->w->l, &k->disk, hit);
+}
+
+/*
+ * To count a hundred thousand files takes a while, and is done the less often. Whether so many
+ * can have come since is told at once: all that is new on these filesystems, whoever made it.
+ */
+static bool is_flooded(const struct looker *k)
+{
+	uint64_t new = 0;
+
+	for (size_t i = 0; i < k->nvolumes; i++) {
+		uint64_t now = inodes_of(k->volumes[i].dir);
+
+		new += now > k->volumes[i].inodes ? now - k->volumes[i].inodes : 0;
+	}
+	return k->disk.entries + new > k->w->l->files;
 }
 
 /* The kill comes from here: in a fork bomb our caller may wait long for its turn. */
@@ -311,11 +393,14 @@ static void close_others(int *const keep[], int n)
 
 _Noreturn static void watch_main(const struct watch *w, int sock)
 {
-	struct looker k = {
-		.w = w, .g = *w->g, .sock = sock, .shm = w->shm, .victim = w->victim
-	};
+	struct looker k = { .w = w,
+			    .g = *w->g,
+			    .sock = sock,
+			    .shm = w->shm,
+			    .run = w->run,
+			    .victim = w->victim };
 	int proc = w->proc;
-	int *const keep[] = { &k.sock, &proc, &k.shm, &k.g.dir, &k.victim };
+	int *const keep[] = { &k.sock, &proc, &k.shm, &k.run, &k.g.dir, &k.victim };
 	struct limit_hit hit;
 	struct rlimit files;
 	int64_t began;
@@ -333,7 +418,12 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 	if (proc >= 0)
 		k.procs = proc_scan_new(proc);
 	k.procs_at = proc < 0 ? INT64_MAX : 0;
-	k.disk_at = (w->l->disk || w->l->file) && proc >= 0 ? 0 : INT64_MAX;
+	k.disk_at = INT64_MAX;
+	if ((w->l->disk || w->l->files || w->l->file) && proc >= 0)
+		k.disk_at = 0;
+	if (w->l->files && proc >= 0)
+		open_volumes(&k);
+	k.memory_files = w->memory_files;
 	for (;;) {
 		began = now_us();
 		if (began >= k.procs_at) {
@@ -342,10 +432,15 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 			k.procs_at = next_look(began, PROC_EVERY_US, PROC_EVERY_MAX_US);
 		}
 		began = now_us();
+		if (k.nvolumes && began < k.disk_at && began >= k.flood_at &&
+		    is_flooded(&k))
+			k.disk_at = began;
 		if (began >= k.disk_at) {
 			if (look_at_disk(&k, &hit))
 				tell(&k, &hit);
 			k.disk_at = next_look(began, DISK_EVERY_US, DISK_EVERY_MAX_US);
+			/* It may be others who make files there. */
+			k.flood_at = now_us() + (now_us() - began);
 		}
 		wait_for_time(&k);
 	}
@@ -355,11 +450,17 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 
 int watch_sandbox(struct watch *w, int root)
 {
+	struct statfs fs;
+
 	forget_sandbox(w);
 	w->proc = openat(root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->proc < 0)
 		return -errno;
 	w->shm = openat(root, "dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	w->run = openat(root, "run", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fstatfs(w->run, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		cleanup_close(&w->run), w->run = -1;
+	w->memory_files = inodes_of(w->shm) + inodes_of(w->run);
 	return 0;
 }
 
@@ -451,8 +552,10 @@ static bool last_disk(struct watch *w, struct limit_hit *hit)
 		return judge_disk(l, &u, hit);
 	/* Nobody could look: then it does not count as kept. */
 	if (!ask_last(w, hit))
-		*hit = (struct limit_hit){ l->disk ? LIMIT_DISK : LIMIT_FILE, UINT64_MAX,
-					   l->disk ? l->disk : l->file };
+		*hit = l->disk ? (struct limit_hit){ LIMIT_DISK, UINT64_MAX, l->disk }
+		       : l->files
+			       ? (struct limit_hit){ LIMIT_FILES, UINT64_MAX, l->files }
+			       : (struct limit_hit){ LIMIT_FILE, UINT64_MAX, l->file };
 	return hit->what != 0;
 }
 
@@ -460,5 +563,5 @@ bool watch_last(struct watch *w, struct limit_hit *hit)
 {
 	if (cgroup_hit(w->g, w->l, hit))
 		return true;
-	return (w->l->disk || w->l->file) && last_disk(w, hit);
+	return (w->l->disk || w->l->files || w->l->file) && last_disk(w, hit);
 }

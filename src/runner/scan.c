@@ -2,11 +2,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -262,6 +265,11 @@ struct measure {
 	int depth;
 };
 
+bool disk_is_full(const struct disk_use *u)
+{
+	return u->most && u->entries > u->most;
+}
+
 static void measure_dir(struct measure *m, int fd);
 
 static void measure_entry(struct measure *m, int dir, const char *name)
@@ -275,7 +283,7 @@ static void measure_entry(struct measure *m, int dir, const char *name)
 	u->entries++;
 	if (S_ISDIR(st.st_mode) || st.st_nlink < 2 ||
 	    first_name(&m->links, st.st_ino ? st.st_ino : 1))
-		u->bytes += (uint64_t)st.st_blocks * 512;
+		u->bytes += (uint64_t)st.st_blocks * 512 + INODE_BYTES;
 	if (S_ISREG(st.st_mode) && u->mark && (uint64_t)st.st_size == u->mark)
 		u->marked = true;
 	if (!S_ISDIR(st.st_mode))
@@ -303,7 +311,7 @@ static void measure_dir(struct measure *m, int fd)
 		return;
 	}
 	m->depth++;
-	while ((de = readdir(d)) && !m->u->cut) {
+	while (!m->u->cut && !disk_is_full(m->u) && (de = readdir(d))) {
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
 		if (m->max && m->u->entries >= m->max)
@@ -324,4 +332,82 @@ void disk_measure(const char *path, uint64_t max, struct disk_use *u)
 	else if (errno == EACCES)
 		u->unreadable = true;
 	free(m.links.v);
+}
+
+/* --- files without a name --- */
+
+/* Files in memory have no name from the start; they are all on one mount of the kernel's. */
+static dev_t memory_dev(void)
+{
+	AUTO_CLOSE int fd = memfd_create("stet", MFD_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_dev : 0;
+}
+
+struct nameless {
+	struct disk_use *u;
+	struct inode_set seen;
+	dev_t memory;
+};
+
+/* No server is asked: one of the command's own could keep us waiting. */
+static void look_at_open(struct nameless *n, int dir, const char *name)
+{
+	struct statx sx;
+	dev_t dev;
+
+	if (statx(dir, name, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
+		  &sx) < 0 ||
+	    sx.stx_nlink)
+		return;
+	dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
+	if (dev == n->memory ||
+	    !first_name(&n->seen, sx.stx_ino ^ (uint64_t)dev * 0x9e3779b97f4a7c15ULL))
+		return;
+	n->u->entries++;
+	n->u->bytes += sx.stx_blocks * 512 + INODE_BYTES;
+}
+
+static DIR *open_below(int dir, const char *a, const char *b)
+{
+	char path[NAME_MAX + 16];
+	DIR *d;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", a, b);
+	fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+/* What one thread has open: each may have a table of its own. */
+static void look_at_table(struct nameless *n, int tasks, const char *tid)
+{
+	AUTO_CLOSEDIR DIR *d = open_below(tasks, tid, "fd");
+	struct dirent *de;
+
+	while (d && !disk_is_full(n->u) && (de = readdir(d)))
+		if (de->d_name[0] != '.')
+			look_at_open(n, dirfd(d), de->d_name);
+}
+
+void proc_scan_nameless(struct proc_scan *s, struct disk_use *u)
+{
+	struct nameless n = { .u = u, .memory = memory_dev() };
+	struct dirent *de, *task;
+
+	rewinddir(s->dir);
+	while (!disk_is_full(u) && (de = readdir(s->dir))) {
+		AUTO_CLOSEDIR DIR *tasks = NULL;
+
+		if (atoi(de->d_name) > 1)
+			tasks = open_below(dirfd(s->dir), de->d_name, "task");
+		while (tasks && (task = readdir(tasks)))
+			if (task->d_name[0] != '.')
+				look_at_table(&n, dirfd(tasks), task->d_name);
+	}
+	free(n.seen.v);
 }

@@ -60,6 +60,7 @@ static const struct {
 	{ "version: 1\nlimits: {memory: lots}\n", "x.yaml:2: not a size", POLICY_USER },
 	{ "version: 1\nlimits: {wall: -5}\n", "x.yaml:2: not a time", POLICY_USER },
 	{ "version: 1\nlimits: {pids: -5}\n", "x.yaml:2: pids", POLICY_USER },
+	{ "version: 1\nlimits: {files: -5}\n", "x.yaml:2: files", POLICY_USER },
 	{ RULE "    program: [foo]\n    paths: {within: [src]}\n",
 	  "x.yaml:3: a path begins with", POLICY_USER },
 	{ RULE "    program: [foo]\n    paths: {within: ['@nothing']}\n",
