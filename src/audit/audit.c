@@ -12,11 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/fold.h"
 #include "audit/parts.h"
 #include "audit/shelf.h"
 #include "base/cleanup.h"
 
 #define HEAD_FORMAT "stet-audit 1 %020" PRIu64 " %020" PRIu64 " %s\n"
+/* What a record is besides its fields: number, two hashes. */
+enum { RECORD_FRAME = 180 };
+
 enum { HEAD_LEN = 13 + 21 + 21 + HASH_HEX + 1, TAIL_MAX = 1 << 20, GATHER_MAX = 1 << 16 };
 
 struct audit {
@@ -26,6 +30,7 @@ struct audit {
 	bool held;     /* the lock is ours; records gather in @line */
 	uint64_t gathered;
 	struct chain chain; /* under the lock: where it stands with what is in @line */
+	struct fold *fold;  /* NULL: nothing was executed yet */
 	struct buf body, line;
 };
 
@@ -97,18 +102,6 @@ int audit_open(const char *dir, struct audit **out)
 	a->head = TAKE_FD(head);
 	*out = a;
 	return 0;
-}
-
-void audit_close(struct audit *a)
-{
-	if (!a)
-		return;
-	close(a->dir);
-	close(a->log);
-	close(a->head);
-	buf_free(&a->body);
-	buf_free(&a->line);
-	free(a);
 }
 
 /* Appends the record of which a->body holds the fields, as the one after *c. */
@@ -312,12 +305,44 @@ void audit_volume(struct audit *a, uint64_t size)
 	a->full = size;
 }
 
+static void tell_folded(struct audit *a, bool now)
+{
+	if (!fold_due(a->fold, now))
+		return;
+	buf_reset(&a->body);
+	while (fold_tell(a->fold, &a->body)) {
+		append(a);
+		buf_reset(&a->body);
+	}
+}
+
+void audit_close(struct audit *a)
+{
+	if (!a)
+		return;
+	tell_folded(a, true);
+	audit_gather(a, false);
+	fold_free(a->fold);
+	close(a->dir);
+	close(a->log);
+	close(a->head);
+	buf_free(&a->body);
+	buf_free(&a->line);
+	free(a);
+}
+
 int audit_exec(struct audit *a, const struct audit_exec *x)
 {
 	if (!a)
 		return 0;
+	if (!a->fold)
+		a->fold = fold_new();
+	tell_folded(a, false);
+	if (fold_exec(a->fold, x))
+		return 0;
 	buf_reset(&a->body);
 	record_exec(x, &a->body);
+	fold_written(a->fold, a->body.len + RECORD_FRAME);
 	return append(a);
 }
 
@@ -325,6 +350,7 @@ int audit_op(struct audit *a, const struct audit_op *o)
 {
 	if (!a)
 		return 0;
+	tell_folded(a, true);
 	buf_reset(&a->body);
 	record_op(o, &a->body);
 	return append(a);
@@ -334,7 +360,12 @@ int audit_exit(struct audit *a, int64_t txn, pid_t pid, int status)
 {
 	if (!a)
 		return 0;
+	tell_folded(a, false);
+	if (a->fold && fold_exit(a->fold, txn, pid, status))
+		return 0;
 	buf_reset(&a->body);
 	record_exit(txn, pid, status, &a->body);
+	if (a->fold)
+		fold_written(a->fold, a->body.len + RECORD_FRAME);
 	return append(a);
 }

@@ -102,12 +102,8 @@ static json_t *words(const char *const *argv, size_t n)
 	return a;
 }
 
-void record_exec(const struct audit_exec *x, struct buf *out)
+static void set_command(json_t *o, const struct audit_exec *x)
 {
-	json_t *o = begin("exec", x->txn);
-
-	set_int(o, "pid", x->pid);
-	set_int(o, "ppid", x->ppid);
 	set(o, "verdict", x->verdict);
 	set(o, "rule", x->rule);
 	set(o, "outcome", x->outcome);
@@ -116,7 +112,46 @@ void record_exec(const struct audit_exec *x, struct buf *out)
 	if (x->argc_all > x->argc || x->argc > WORDS_MAX)
 		set_int(o, "argc",
 			(int64_t)(x->argc_all > x->argc ? x->argc_all : x->argc));
+}
+
+void record_exec(const struct audit_exec *x, struct buf *out)
+{
+	json_t *o = begin("exec", x->txn);
+
+	set_int(o, "pid", x->pid);
+	set_int(o, "ppid", x->ppid);
+	set_command(o, x);
 	set(o, "cwd", x->cwd);
+	finish(o, out);
+}
+
+void record_command(const struct audit_exec *x, struct buf *out)
+{
+	json_t *o = json_object();
+
+	set_command(o, x);
+	finish(o, out);
+}
+
+void record_folded(int64_t txn, uint64_t count, const char *command, size_t len,
+		   struct buf *out)
+{
+	json_t *o = begin("folded", txn);
+
+	set_int(o, "count", (int64_t)count);
+	finish(o, out);
+	buf_addc(out, ',');
+	buf_add(out, command, len);
+}
+
+void record_rest(const struct fold_sum *s, struct buf *out)
+{
+	json_t *o = begin("folded", s->txn);
+
+	set_int(o, "count", (int64_t)s->execs);
+	set_int(o, "denied", (int64_t)s->denied);
+	set_int(o, "exits", (int64_t)s->exits);
+	set_int(o, "failed", (int64_t)s->failed);
 	finish(o, out);
 }
 

@@ -102,10 +102,9 @@ static void show_words(struct buf *b, const json_t *argv)
 	free(v);
 }
 
-static void show_exec(struct buf *b, const json_t *o)
+static void show_verdict(struct buf *b, const json_t *o)
 {
-	buf_addf(b, "%lld<%lld %s", number(o, "pid"), number(o, "ppid"),
-		 get(o, "verdict"));
+	buf_adds(b, get(o, "verdict"));
 	if (*get(o, "rule")) {
 		buf_addc(b, ' ');
 		text_escape(b, get(o, "rule"), strlen(get(o, "rule")));
@@ -114,6 +113,25 @@ static void show_exec(struct buf *b, const json_t *o)
 		buf_addf(b, " (%s)", get(o, "outcome"));
 	buf_adds(b, ": ");
 	show_words(b, json_object_get(o, "argv"));
+}
+
+static void show_exec(struct buf *b, const json_t *o)
+{
+	buf_addf(b, "%lld<%lld ", number(o, "pid"), number(o, "ppid"));
+	show_verdict(b, o);
+}
+
+/* "4711 more, allow: ls -l", or what all the others come to. */
+static void show_folded(struct buf *b, const json_t *o)
+{
+	buf_addf(b, "%lld more", number(o, "count"));
+	if (!json_object_get(o, "argv")) {
+		buf_addf(b, " commands (%lld not run), %lld exits (%lld not 0)",
+			 number(o, "denied"), number(o, "exits"), number(o, "failed"));
+		return;
+	}
+	buf_adds(b, ", ");
+	show_verdict(b, o);
 }
 
 static void show_op(struct buf *b, const struct cli *c, const json_t *o)
@@ -152,6 +170,8 @@ static void show_record(struct buf *b, const struct cli *c, struct tree *t,
 		buf_addf(b, "%*s", 2 * (int)tree_note(t, o, exec), "");
 	if (exec)
 		show_exec(b, o);
+	else if (strcmp(get(o, "event"), "folded") == 0)
+		show_folded(b, o);
 	else
 		show_op(b, c, o);
 	while (b->len && b->data[b->len - 1] == ' ')
@@ -187,8 +207,14 @@ static int print_verified(struct cli *c, const struct audit_res *res)
 		text_escape(&b, res->wrong[i], strlen(res->wrong[i]));
 		buf_addc(&b, '\n');
 	}
-	buf_addf(&b, "%" PRIu64 " records, %s\n", res->records,
+	buf_addf(&b, "%" PRIu64 " records, %s", res->records,
 		 res->wrong ? "not all sound" : "all sound");
+	if (res->folded)
+		buf_addf(&b,
+			 "; %" PRIu64
+			 " execs and exits are counted in them, not told one by one",
+			 res->folded);
+	buf_addc(&b, '\n');
 	show_flush(c, &b);
 	return 0;
 }

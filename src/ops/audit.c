@@ -47,6 +47,21 @@ static int64_t begun(const struct audit_line *l)
 	return p ? strtoll(p + strlen("\"event\":\"begin\",\"txn\":\"t"), NULL, 10) : 0;
 }
 
+static uint64_t number_of(const char *fields, const char *key)
+{
+	const char *p = strstr(fields, key);
+
+	return p ? strtoull(p + strlen(key), NULL, 10) : 0;
+}
+
+/* Quotes within a word are escaped: these words are nobody's but ours. */
+static uint64_t counted(const struct audit_line *l)
+{
+	const char *p = l->sound ? strstr(l->text, "\"event\":\"folded\",") : NULL;
+
+	return p ? number_of(p, ",\"count\":") + number_of(p, ",\"exits\":") : 0;
+}
+
 static int look_up(void *arg, struct txn_record *r, struct err *e)
 {
 	struct known *k = arg;
@@ -100,6 +115,7 @@ static int compare_journal(struct home *h, struct audit_res *res, struct err *e)
 	while (audit_read(r, &l) > 0) {
 		if (l.number == 1)
 			whole = l.seq <= 1;
+		res->folded += counted(&l);
 		id = begun(&l);
 		if (!id)
 			continue;
@@ -195,6 +211,7 @@ static json_t *audit_json(const void *result)
 	for (i = 0; res->wrong && res->wrong[i]; i++)
 		json_array_append_new(a, json_string(res->wrong[i]));
 	json_object_set_new(o, "records", json_integer((json_int_t)res->records));
+	json_object_set_new(o, "folded", json_integer((json_int_t)res->folded));
 	json_object_set_new(o, "wrong", a);
 	return o;
 }
@@ -224,6 +241,11 @@ const struct verb verb_audit = {
 		"\n"
 		"A file of 32 MB is put aside as audit-N.jsonl, N being its last record; eight of "
 		"them are kept. Where the records begin that are left is in audit.anchor.\n"
+		"\n"
+		"A command that is repeated in the same way is told a hundred times a minute and "
+		"counted after that, and so is all that a run executes beyond 32 MB of records: "
+		"no flood pushes out what is older. Records of the event folded hold the "
+		"numbers, and stet audit verify adds them up.\n"
 		"\n"
 		"With --json the records are written as they are, one a line.\n"
 		"\n"

@@ -18,7 +18,8 @@ struct audit_res {
 	char *only; /* `,"txn":"t3",` if one transaction is wanted; or NULL */
 	/* Of verify. */
 	uint64_t records;
-	char **wrong; /* NULL-ended or NULL */
+	uint64_t folded; /* execs and exits that were only counted */
+	char **wrong;	 /* NULL-ended or NULL */
 };
 
 /* Opens the books, or verifies them. */

@@ -237,3 +237,44 @@ def test_follow(stet, work):
     assert seen(4) == ["begin", "exec", "end", "commit"]
     p.terminate()
     p.wait()
+
+
+# Each with long words of its own: the whole would fill the books twice.
+FLOOD = """
+import os
+for i in range(10000):
+    p = os.posix_spawn("/bin/true", ["true", *[f"{i}{k}" + "x" * 4000 for k in range(14)]], {})
+    os.waitpid(p, 0)
+"""
+
+
+def test_a_flood_pushes_nothing_out(stet, work):
+    """What was before is all there, and what was not told is counted. (More of them: test_audit.c.)"""
+    stet("exec", "--", "sh", "-c", "echo 1 > a", cwd=work).ok()
+    before = records(stet, "t1")
+    stet("run", "-q", "--checkpoint", "none", "--", "python3", "-c", FLOOD, cwd=work,
+         timeout=120).ok()
+    assert records(stet, "t1") == before
+    size = sum(os.path.getsize(os.path.join(stet.state, n)) for n in os.listdir(stet.state)
+               if n.startswith("audit"))
+    assert size < 45 << 20
+    r = stet("audit", "verify", "--json").ok().json()
+    found = records(stet, "t2")
+    told = [x["event"] for x in found].count("exec")
+    counted = sum(x["count"] for x in found if x["event"] == "folded")
+    assert told > 500 and told + counted == 10001 and r["folded"] >= counted
+    assert "execs and exits are counted in them" in stet("audit", "verify").ok().out
+    assert " folded   " in stet("audit", "t2").ok().out
+
+
+def test_the_same_over_and_over(stet, work):
+    """A command that is repeated is told a hundred times, then counted with its verdict."""
+    stet("exec", "--", "sh", "-c", "for i in $(seq 300); do /bin/true same; done; /bin/true other",
+         cwd=work).ok()
+    found = records(stet, "t1")
+    argv = [x["argv"] for x in found if x["event"] == "exec"]
+    assert argv.count(["/bin/true", "same"]) == 100 and argv.count(["/bin/true", "other"]) == 1
+    (one,) = [x for x in found if x["event"] == "folded" and "argv" in x]
+    assert (one["count"], one["argv"], one["verdict"]) == (200, ["/bin/true", "same"], "allow")
+    assert [x["event"] for x in found][-1] != "folded"  # told before the end
+    assert "200 more, allow (ran): /bin/true same" in stet("audit", "t1").ok().out

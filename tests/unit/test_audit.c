@@ -482,6 +482,81 @@ static void test_volume_crash(void **state)
 }
 
 /* Who reads on while a volume is put aside misses nothing and hears nothing twice. */
+/* What @from is followed by in all sound lines that are left, added up. */
+static uint64_t sum_of(const struct books *b, const char *key)
+{
+	struct audit_reader *r;
+	struct audit_line l;
+	uint64_t sum = 0;
+	const char *p;
+
+	assert_int_equal(audit_reader_open(b->dir, &r), 0);
+	while (audit_read(r, &l) > 0) {
+		p = strstr(l.text, key);
+		assert_true(l.sound);
+		sum += p ? strtoull(p + strlen(key), NULL, 10) : 0;
+	}
+	audit_reader_close(r);
+	return sum;
+}
+
+/* Some @n execs with their exits; every second is one of two commands, or all differ by a long word. */
+static void flood(struct books *b, int n)
+{
+	char word[3000];
+	const char *argv[] = { "run", word, NULL };
+	struct audit_exec x = { .txn = 2,
+				.ppid = 1,
+				.exe = "/bin/run",
+				.cwd = "/home",
+				.argv = argv,
+				.argc = 2,
+				.argc_all = 2,
+				.verdict = "allow",
+				.outcome = "ran" };
+
+	memset(word, 'x', sizeof(word));
+	word[sizeof(word) - 1] = '\0';
+	for (int i = 0; i < n; i++) {
+		x.pid = 2 + i % 30000;
+		snprintf(word, 20, "%018d", i % 2 ? i % 4 : i);
+		word[18] = 'x';
+		argv[1] = i % 2 ? "same" : word;
+		x.verdict = i % 4 == 1 ? "allow" : "checkpoint";
+		assert_int_equal(audit_exec(b->a, &x), 0);
+		assert_int_equal(audit_exit(b->a, 2, x.pid, i % 3 ? 0 : 256), 0);
+	}
+}
+
+/* More than all volumes hold: what was before it is all there, and nothing is uncounted. */
+static void test_flood(void **state)
+{
+	struct books *b = *state;
+	const struct audit_op begin = { .event = "begin", .txn = 1 };
+	const struct audit_op end = { .event = "end", .txn = 2 };
+	enum { MANY = 200000 };
+	uint64_t execs = 0, exits = 0;
+	struct audit_reader *r;
+	struct audit_line l;
+
+	assert_int_equal(audit_op(b->a, &begin), 0);
+	flood(b, MANY);
+	assert_int_equal(audit_op(b->a, &end), 0);
+	assert_string_equal(verify(b), "");
+	assert_int_equal(audit_reader_open(b->dir, &r), 0);
+	assert_int_equal(audit_read(r, &l), 1);
+	assert_non_null(strstr(l.text, "\"seq\":1,"));
+	assert_non_null(strstr(l.text, "\"event\":\"begin\",\"txn\":\"t1\""));
+	while (audit_read(r, &l) > 0) {
+		execs += strstr(l.text, "\"event\":\"exec\"") != NULL;
+		exits += strstr(l.text, "\"event\":\"exit\"") != NULL;
+	}
+	audit_reader_close(r);
+	assert_in_range(execs, 5000, MANY / 4);
+	assert_int_equal(execs + sum_of(b, "\"count\":"), MANY);
+	assert_int_equal(exits + sum_of(b, "\"exits\":"), MANY);
+}
+
 static void test_volume_reader(void **state)
 {
 	struct books *b = *state;
@@ -620,6 +695,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_volumes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_volume_crash, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_volume_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
 		cmocka_unit_test(test_secrets),
 	};
 
