@@ -75,6 +75,8 @@ void apply_close(struct apply *a)
 	free(a->shared);
 	cleanup_close(&a->host);
 	cleanup_close(&a->up);
+	trail_free(&a->to_host);
+	trail_free(&a->to_up);
 	buf_free(&a->dir);
 	free(a->roots);
 	free(a);
@@ -184,6 +186,16 @@ static int open_place(int root, const char *dir)
 	return TAKE_FD(fd);
 }
 
+static int open_by(struct trail *t, int root, const char *dir)
+{
+	const char *base;
+	int parent = trail_to(t, root, dir, &base);
+	int fd = parent < 0 ? parent
+			    : fs_open_beneath(parent, base, O_RDONLY | O_DIRECTORY);
+
+	return fd < 0 ? open_place(root, dir) : fd;
+}
+
 /* As snprintf() would; this is done several times for each file of a commit. */
 static void put_number(char *to, uint64_t n)
 {
@@ -211,12 +223,16 @@ int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct 
 	if (!apply_is_here(a, r)) {
 		cleanup_close(&a->host);
 		cleanup_close(&a->up);
+		if (a->layer != r->layer) {
+			trail_drop(&a->to_host);
+			trail_drop(&a->to_up);
+		}
 		buf_reset(&a->dir);
 		buf_add(&a->dir, r->rel, len);
 		a->layer = r->layer;
 		a->elsewhere = -1;
-		a->host = open_place(root->host, len ? buf_str(&a->dir) : ".");
-		a->up = open_place(root->up, len ? buf_str(&a->dir) : ".");
+		a->host = open_by(&a->to_host, root->host, len ? buf_str(&a->dir) : ".");
+		a->up = open_by(&a->to_up, root->up, len ? buf_str(&a->dir) : ".");
 		apply_note_disk(a, a->host);
 		apply_note_disk(a, a->up);
 	}

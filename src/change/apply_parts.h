@@ -3,6 +3,7 @@
 #define STET_CHANGE_APPLY_PARTS_H
 
 #include "change/apply.h"
+#include "change/trail.h"
 
 /* Private to the room: what apply.c (the steps) and stage.c (before and after them) share. */
 
@@ -28,6 +29,7 @@ struct apply {
 	struct buf dir;
 	uint32_t layer;
 	int host, up;
+	struct trail to_host, to_up; /* the way to them */
 	int elsewhere; /* is it on another filesystem than the upper? -1: not known yet */
 	bool by_hand; /* an exchange without the kernel's help may have been interrupted */
 	bool synced;  /* for apply_sync_dirs(): it is durable */

@@ -38,6 +38,7 @@ void apply_look_afresh(struct apply *a)
 {
 	cleanup_close(&a->host);
 	a->host = -1;
+	trail_drop(&a->to_host);
 }
 
 const char *apply_host(const struct apply *a, uint32_t layer)

@@ -38,6 +38,16 @@ struct version {
 /* So many questions are answered by reading it all for each: that takes no memory. */
 enum { FEW = 8 };
 
+/* What was found out about a directory, for all that lies beneath it. */
+struct memo {
+	uint64_t place_key, whole_key; /* 0: nothing */
+	enum known_place is;
+	int64_t whole_at, newest; /* see find_whole() */
+};
+
+/* So many directories; a power of two. */
+enum { MEMOS = 1 << 14 };
+
 struct known {
 	int dir; /* the transaction's */
 	struct home *h;
@@ -56,6 +66,7 @@ struct known {
 		uint32_t layer;
 		enum known_place is;
 	} place;
+	struct memo *memos;	/* NULL: none */
 	struct table *versions; /* by layer and path */
 	struct version found;	/* what the last question was about */
 	/* They could not be kept: no answer is worth anything. */
@@ -415,6 +426,39 @@ static bool is_in_workspace(const struct known *k, const struct apply *a, uint32
 	       path_within(path, k->workspace);
 }
 
+/* The place for what is found out about @key; what was there about another goes. */
+static struct memo *memo(struct known *k, uint64_t key)
+{
+	if (!k->memos)
+		k->memos = xcalloc(MEMOS, sizeof(*k->memos));
+	return &k->memos[key & (MEMOS - 1)];
+}
+
+/* Directories from one upwards, of which nothing is known yet. */
+struct way {
+	struct visited {
+		uint64_t key;
+		int64_t ctime;
+	} * v;
+	size_t n;
+};
+
+static void way_add(struct way *w, uint64_t key, int64_t ctime)
+{
+	if ((w->n & (w->n - 1)) == 0)
+		w->v = xrealloc(w->v, (w->n ? 2 * w->n : 8) * sizeof(*w->v));
+	w->v[w->n++] = (struct visited){ key, ctime };
+}
+
+static void note_whole(struct known *k, uint64_t key, int64_t at, int64_t newest)
+{
+	struct memo *m = memo(k, key);
+
+	m->whole_key = key;
+	m->whole_at = at;
+	m->newest = newest;
+}
+
 /*
  * When the directory that holds @dir, or is it, was put there by us with all that was in it;
  * 0: none was. *newest: the latest change on the way to it. @dir is cut.
@@ -423,22 +467,58 @@ static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char
 			  int64_t *newest)
 {
 	struct ident now, up;
+	int64_t at = 0, top = 0;
+	struct way w = { 0 };
 	struct err e;
 
 	while (strcmp(dir, ".") != 0) {
-		const struct version *s = find(k, layer, dir);
+		uint64_t key = key_of(layer, dir);
+		const struct memo *m = memo(k, key);
+		const struct version *s;
 		char *slash = strrchr(dir, '/');
 
-		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !S_ISDIR(now.mode))
-			return 0;
-		if (s && s->whole_at && ident_is(&s->id, &now))
-			return s->whole_at;
-		*newest = now.ctime > *newest ? now.ctime : *newest;
+		if (m->whole_key == key) {
+			at = m->whole_at;
+			top = m->newest;
+			break;
+		}
+		s = find(k, layer, dir);
+		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !S_ISDIR(now.mode)) {
+			note_whole(k, key, 0, 0);
+			break;
+		}
+		if (s && s->whole_at && ident_is(&s->id, &now)) {
+			at = s->whole_at;
+			note_whole(k, key, at, 0);
+			break;
+		}
+		way_add(&w, key, now.ctime);
 		if (!slash)
 			break;
 		*slash = '\0';
 	}
-	return 0;
+	for (size_t i = w.n; i > 0; i--) {
+		top = w.v[i - 1].ctime > top ? w.v[i - 1].ctime : top;
+		note_whole(k, w.v[i - 1].key, at, top);
+	}
+	free(w.v);
+	*newest = top > *newest ? top : *newest;
+	return at;
+}
+
+/* A directory that has changed since the transaction began. */
+static enum known_place judge_place(struct known *k, struct apply *a, uint32_t layer,
+				    char *dir, struct ident *now)
+{
+	int from = apply_came_from(a, layer, dir);
+	struct ident seen;
+
+	if (from < 0 && known_ident(k, layer, dir, &seen))
+		from = ident_is(&seen, now);
+	/* In what we have made since the beginning nothing is older. */
+	if (find_whole(k, a, layer, dir, &now->ctime))
+		return PLACE_OTHER;
+	return from < 0 ? PLACE_UNKNOWN : from ? PLACE_SAME : PLACE_OTHER;
 }
 
 /*
@@ -448,35 +528,49 @@ static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char
 static enum known_place find_place(struct known *k, struct apply *a, uint32_t layer,
 				   char *dir)
 {
-	struct ident now, up, seen;
+	enum known_place is = PLACE_SAME;
+	struct ident now, up;
+	struct way w = { 0 };
 	struct err e;
 
 	while (is_in_workspace(k, a, layer, dir)) {
+		uint64_t key = key_of(layer, dir);
+		const struct memo *m = memo(k, key);
 		char *slash = strrchr(dir, '/');
-		int from;
 
-		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !now.mode)
-			return PLACE_UNKNOWN;
+		if (m->place_key == key) {
+			is = m->is;
+			break;
+		}
+		way_add(&w, key, 0);
+		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !now.mode) {
+			is = PLACE_UNKNOWN;
+			break;
+		}
 		if (now.ctime >= k->begin) {
-			from = apply_came_from(a, layer, dir);
-			if (from < 0 && known_ident(k, layer, dir, &seen))
-				from = ident_is(&seen, &now);
-			/* In what we have made since the beginning nothing is older. */
-			if (find_whole(k, a, layer, dir, &now.ctime))
-				return PLACE_OTHER;
-			return from < 0 ? PLACE_UNKNOWN : from ? PLACE_SAME : PLACE_OTHER;
+			is = judge_place(k, a, layer, dir, &now);
+			break;
 		}
 		if (!slash)
 			break;
 		*slash = '\0';
 	}
-	return PLACE_SAME;
+	for (size_t i = 0; i < w.n; i++) {
+		struct memo *m = memo(k, w.v[i].key);
+
+		m->place_key = w.v[i].key;
+		m->is = is;
+	}
+	free(w.v);
+	return is;
 }
 
 void known_place_again(struct known *k)
 {
 	free(k->place.dir);
 	k->place.dir = NULL;
+	free(k->memos);
+	k->memos = NULL;
 }
 
 /* Asked once for all that lies in one directory. */
@@ -486,7 +580,7 @@ enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
 	AUTO_FREE char *dir = dir_of(rel);
 
 	if (!k->place.dir || k->place.layer != layer || strcmp(k->place.dir, dir) != 0) {
-		known_place_again(k);
+		free(k->place.dir);
 		k->place.layer = layer;
 		k->place.dir = xstrdup(dir);
 		k->place.is = find_place(k, a, layer, dir);
