@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "change/trail.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "sys/fs.h"
 
 enum {
-	MOMENT_MS = 20,
-	NEAREST = 32, /* so many at the end of the way stay open, */
-	EVERY = 64,   /* and every so many above them */
+	MOMENT_MS = 20, /* a way is good for so long, */
+	SHARE = 16,	/* and for so many times as long as it took */
+	NEAREST = 32,	/* so many at the end of the way stay open, */
+	EVERY = 64,	/* and every so many above them */
 };
 
 static int64_t now_ms(void)
@@ -99,27 +100,39 @@ static int reopen(struct trail *t, int root, size_t n)
 	return fd;
 }
 
-/* Follows @len bytes of @dir. */
+static size_t levels_in(const char *s, size_t len)
+{
+	size_t n = len > 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += s[i] == '/';
+	return n;
+}
+
+/* Follows the rest of @dir, @len bytes long in all. What is not kept is passed in one go. */
 static int follow(struct trail *t, int root, const char *dir, size_t len)
 {
-	size_t at = t->n ? t->v[t->n - 1].len : 0;
+	size_t at = t->n ? t->v[t->n - 1].len + 1 : 0, from = at;
+	size_t all = levels_in(dir, len);
 	int fd = t->n ? t->v[t->n - 1].fd : root;
 
 	if (t->n && fd < 0)
 		fd = reopen(t, root, t->n - 1);
 	while (fd >= 0 && at < len) {
-		const char *name = dir + at + (at > 0);
-		size_t n = strcspn(name, "/");
-		char one[NAME_MAX + 1];
+		size_t n = strcspn(dir + at, "/");
+		bool keep = t->n + NEAREST >= all || (t->n + 1) % EVERY == 0;
+		int next = -1;
 
-		if (n > NAME_MAX)
-			return -ENAMETOOLONG;
-		memcpy(one, name, n);
-		one[n] = '\0';
-		fd = fs_open_beneath(fd, one, O_PATH | O_DIRECTORY);
+		if (keep) {
+			AUTO_FREE char *way = xstrndup(dir + from, at + n - from);
+
+			next = fs_open_beneath(fd, way, O_PATH | O_DIRECTORY);
+			fd = next;
+			from = at + n + 1;
+		}
 		if (fd >= 0)
-			add(t, name, n, fd);
-		at += n + (at > 0);
+			add(t, dir + at, n, next);
+		at += n + 1;
 	}
 	return fd;
 }
@@ -132,12 +145,15 @@ int trail_to(struct trail *t, int root, const char *dir, const char **base)
 	int fd;
 
 	*base = slash ? slash + 1 : dir;
-	if (t->n && now - t->begun_ms > MOMENT_MS)
+	if (t->n && now - t->begun_ms > t->good_ms)
 		cut(t, 0);
 	if (!t->n)
 		t->begun_ms = now;
 	cut(t, common(t, dir, len));
 	fd = follow(t, root, dir, len);
+	/* On a busy machine the way itself takes longer than the moment. */
+	if (t->begun_ms == now)
+		t->good_ms = MOMENT_MS + SHARE * (now_ms() - now);
 	if (fd < 0)
 		cut(t, 0);
 	return fd;

@@ -21,7 +21,7 @@ struct trail {
 		int fd;	    /* -1: let go, of those there are many */
 	} * v;
 	size_t n, cap;
-	int64_t begun_ms;
+	int64_t begun_ms, good_ms;
 };
 
 /* The directory that @dir (as fs_open_beneath() takes it) lies in, O_PATH; the trail's own. *base:
