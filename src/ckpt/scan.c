@@ -14,8 +14,8 @@
 #include "sys/fs.h"
 #include "sys/ns.h"
 
-/* How deep a tree may be: each level holds a descriptor. */
-enum { DEPTH_MAX = 800 };
+/* How deep a tree may be: each level takes some of the stack. */
+enum { DEPTH_MAX = 16000 };
 
 #define OPAQUE "user.overlay.opaque"
 
@@ -391,18 +391,52 @@ static void watch_dir(struct walk *w, int fd)
 		ck_watch_note(w->s->watch, w->layer, buf_str(&w->rel));
 }
 
-int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth)
+/* Goes into @l, whose descriptor is open. The one that is then too far above is closed. */
+static int enter(struct walk *w, struct scan_level *l, struct scan_level **was)
 {
-	AUTO_CLOSE int fd = open_dir(parent, dirname);
-	struct fs_names names;
-	size_t len = w->rel.len;
-	int r;
+	struct scan_level **slot = &w->open[w->nlevels++ % OPEN_LEVELS];
+	struct stat st;
 
-	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
-		return 0;
-	if (fd >= 0 && w->s->watch)
-		watch_dir(w, fd);
-	r = fd < 0 ? fd : depth > DEPTH_MAX ? -ENAMETOOLONG : fs_names_read(fd, &names);
+	*was = *slot;
+	if (*was) {
+		cleanup_close(&(*was)->fd);
+		(*was)->fd = -1;
+	}
+	*slot = l;
+	l->up = w->deepest;
+	w->deepest = l;
+	if (fstat(l->fd, &st) < 0)
+		return -errno;
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	return 0;
+}
+
+/* Comes out of @l; the one above is read on, if ".." is still where we came from. */
+static int leave(struct walk *w, struct scan_level *l, struct scan_level *was)
+{
+	struct scan_level *up = l->up;
+	struct stat st;
+	int r = 0;
+
+	w->open[--w->nlevels % OPEN_LEVELS] = was;
+	w->deepest = up;
+	if (up && up->fd < 0) {
+		up->fd = openat(l->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (up->fd < 0 || fstat(up->fd, &st) < 0)
+			r = -errno;
+		else if (st.st_dev != up->dev || st.st_ino != up->ino)
+			r = -ESTALE;
+	}
+	return r;
+}
+
+static int read_level(struct walk *w, struct scan_level *l, unsigned depth)
+{
+	size_t len = w->rel.len;
+	struct fs_names names;
+	int r = depth > DEPTH_MAX ? -ENAMETOOLONG : fs_names_read(l->fd, &names);
+
 	/* Removed since it was opened. */
 	if (r == -ENOENT)
 		return 0;
@@ -412,13 +446,34 @@ int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth)
 		if (len)
 			buf_addc(&w->rel, '/');
 		buf_adds(&w->rel, names.v[i]);
-		r = walk_visit(w, fd, names.v[i]);
+		r = walk_visit(w, l->fd, names.v[i]);
 		if (r > 0)
-			r = walk_dir(w, fd, names.v[i], depth + 1);
+			r = walk_dir(w, l->fd, names.v[i], depth + 1);
 		buf_truncate(&w->rel, len);
 	}
 	fs_names_free(&names);
 	return r < 0 ? -1 : 0;
+}
+
+int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth)
+{
+	struct scan_level l = { .fd = open_dir(parent, dirname) }, *was;
+	int r, back;
+
+	if (l.fd == -ENOENT || l.fd == -ENOTDIR || l.fd == -ELOOP)
+		return 0;
+	if (l.fd < 0)
+		return ck_fail(w->l, buf_str(&w->rel), l.fd, "keep", w->e);
+	if (w->s->watch)
+		watch_dir(w, l.fd);
+	r = enter(w, &l, &was);
+	r = r < 0 ? ck_fail(w->l, buf_str(&w->rel), r, "keep", w->e)
+		  : read_level(w, &l, depth);
+	back = leave(w, &l, was);
+	cleanup_close(&l.fd);
+	if (r == 0 && back < 0)
+		return ck_fail(w->l, buf_str(&w->rel), back, "keep", w->e);
+	return r;
 }
 
 int walk_end_pack(struct walk *w)

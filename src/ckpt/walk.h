@@ -2,6 +2,8 @@
 #ifndef STET_CKPT_WALK_H
 #define STET_CKPT_WALK_H
 
+#include <sys/types.h>
+
 #include "ckpt/parts.h"
 
 /* Private to the room: what a scan consists of. */
@@ -10,6 +12,16 @@ struct twin {
 	uint64_t ino, obj;
 	int64_t ctime;
 	uint32_t layer;
+};
+
+/* Of the directories that are being read only the deepest stay open. */
+enum { OPEN_LEVELS = 256 };
+
+struct scan_level {
+	int fd; /* -1: closed for the moment */
+	dev_t dev;
+	ino_t ino;
+	struct scan_level *up;
 };
 
 struct walk {
@@ -26,6 +38,9 @@ struct walk {
 	struct ck_packer pack;
 	bool forced;  /* whatever its times say: look */
 	uint64_t dev; /* of the layer's root, if it is a whole tree */
+	struct scan_level *deepest;
+	struct scan_level *open[OPEN_LEVELS]; /* number n at n modulo their number */
+	size_t nlevels;
 	struct err *e;
 };
 

@@ -448,6 +448,12 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 
 /* --- in the caller --- */
 
+static void forget_run(struct watch *w)
+{
+	cleanup_close(&w->run);
+	w->run = -1;
+}
+
 int watch_sandbox(struct watch *w, int root)
 {
 	struct statfs fs;
@@ -459,7 +465,7 @@ int watch_sandbox(struct watch *w, int root)
 	w->shm = openat(root, "dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w->run = openat(root, "run", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fstatfs(w->run, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
-		cleanup_close(&w->run), w->run = -1;
+		forget_run(w);
 	w->memory_files = inodes_of(w->shm) + inodes_of(w->run);
 	return 0;
 }

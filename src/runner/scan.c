@@ -222,7 +222,7 @@ uint64_t proc_scan_memory(struct proc_scan *s)
 
 /* --- disk --- */
 
-enum { DEPTH_MAX = 2000, SPARE_FDS = 32 };
+enum { DEPTH_MAX = 6000 };
 
 /* Files with several names, counted once: an open-addressed set of inode numbers. */
 struct inode_set {
