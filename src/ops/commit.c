@@ -93,8 +93,7 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 		  const struct commit_req *rq, const struct choice *c,
 		  struct commit_res *res, struct err *e)
 {
-	struct diff_rules rules = { .workspace = t->rec.workspace,
-				    .home = op_ctx_env(ctx, "HOME") };
+	struct diff_rules rules;
 	const struct commit_wish w = {
 		.judge = diff_judge,
 		.judge_arg = &rules,
@@ -113,9 +112,11 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 	int r;
 
 	r = op_policy_load(ctx, t->rec.workspace, &policy, e);
-	rules.p = policy.p;
+	diff_rules_open(&rules, policy.p, t->rec.workspace, op_ctx_env(ctx, "HOME"),
+			false);
 	if (r == 0)
 		r = txn_commit(h, t, &w, &res->done, e);
+	diff_rules_close(&rules);
 	op_policy_free(&policy);
 	if (r < 0)
 		return -1;

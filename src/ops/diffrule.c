@@ -2,17 +2,34 @@
 #include "ops/diffrule.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "change/risk.h"
+#include "ops/gitdir.h"
+
+/* What the host had there is no more, or is something else. */
+static bool is_replaced(const struct change *c)
+{
+	return c->kind == CHANGE_TYPE || (c->kind == CHANGE_ADD && c->before.st_mode) ||
+	       (c->kind == CHANGE_MODIFY && c->what & CHANGE_CONTENT);
+}
 
 static unsigned facts_of(const struct change *c, const char *target,
 			 const char *workspace)
 {
+	const unsigned rights = CHANGE_MODE | CHANGE_OWNER | CHANGE_XATTR;
 	const mode_t was = c->before.st_mode, is = c->after.st_mode;
 	unsigned what = 0;
 
 	if (c->kind == CHANGE_DELETE || !is)
 		return CHANGED_DELETED;
+	if (is_replaced(c))
+		what |= CHANGED_REPLACED;
+	if (c->kind == CHANGE_MODIFY && c->what & rights)
+		what |= CHANGED_RIGHTS;
+	/* Otherwise a directory says nothing: what is in it is a change of its own. */
+	if (S_ISDIR(is))
+		return what;
 	if (c->kind != CHANGE_MODIFY || c->what & CHANGE_CONTENT)
 		what |= CHANGED_WRITTEN;
 	if (S_ISREG(is) && is & (S_ISUID | S_ISGID) & ~(S_ISREG(was) ? was : 0))
@@ -24,20 +41,38 @@ static unsigned facts_of(const struct change *c, const char *target,
 	return what;
 }
 
+void diff_rules_open(struct diff_rules *d, const struct policy *p, const char *workspace,
+		     const char *home, bool unseen)
+{
+	*d = (struct diff_rules){ .p = p, .workspace = workspace, .unseen = unseen };
+	/* Changes are known by their real paths. */
+	d->home = home ? realpath(home, NULL) : NULL;
+	d->git = p && unseen && workspace ? gitdir_of(workspace) : NULL;
+}
+
+void diff_rules_close(struct diff_rules *d)
+{
+	free(d->home);
+	free(d->git);
+	d->home = d->git = NULL;
+}
+
 const char *diff_judge(void *arg, const struct change *c, const char *target, bool *deny)
 {
 	struct diff_rules *d = arg;
 	struct change_facts f = { .path = c->path,
 				  .workspace = d->workspace,
-				  .home = d->home };
+				  .home = d->home,
+				  .git = d->git,
+				  .unseen = d->unseen };
 	struct verdict v;
 
 	*deny = false;
-	/* A directory says nothing by itself: what is in it is a change of its own. */
-	if (!d->p || S_ISDIR(c->after.st_mode) ||
-	    (c->kind == CHANGE_MODIFY && !(c->what & ~(unsigned)CHANGE_TIMES)))
+	if (!d->p || (c->kind == CHANGE_MODIFY && !(c->what & ~(unsigned)CHANGE_TIMES)))
 		return NULL;
 	f.what = facts_of(c, target, d->workspace);
+	if (!f.what)
+		return NULL;
 	policy_judge_change(d->p, &f, &v);
 	if (v.kind < VERDICT_ASK)
 		return NULL;

@@ -8,9 +8,16 @@
 /* The diff rules of a policy, for the changes of one transaction. */
 struct diff_rules {
 	const struct policy *p; /* NULL: there is nothing to say */
-	const char *workspace, *home;
+	const char *workspace;
+	char *home, *git; /* its own; or NULL */
+	bool unseen;	  /* nobody looks at the changes before they are committed */
 	char words[512];
 };
+
+/* @p and @workspace must outlive it. @home is the user's, as the environment has it. */
+void diff_rules_open(struct diff_rules *d, const struct policy *p, const char *workspace,
+		     const char *home, bool unseen);
+void diff_rules_close(struct diff_rules *d);
 
 /*
  * What the rules say about a change; see commit_wish.judge, for which it is made. @arg is a

@@ -159,9 +159,7 @@ static int sum_up(const struct txn_record *rec, const struct run_decision *d,
 static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		   const struct run_decision *d, struct run_res *res)
 {
-	struct diff_rules rules = { .p = d->policy,
-				    .workspace = t->rec.workspace,
-				    .home = op_ctx_env(ctx, "HOME") };
+	struct diff_rules rules;
 	const struct commit_wish w = {
 		.judge = diff_judge,
 		.judge_arg = &rules,
@@ -170,11 +168,15 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		.progress_arg = ctx->progress_arg,
 	};
 
+	/* It was decided before the command was started. */
+	diff_rules_open(&rules, d->policy, t->rec.workspace, op_ctx_env(ctx, "HOME"),
+			true);
 	if (txn_commit(h, t, &w, &res->commit, &res->refusal) == 0 &&
 	    inplace_keep(h, t, &res->refusal) >= 0)
 		res->fate = RUN_COMMITTED;
 	else if (!res->refusal.kind)
 		res->refusal.kind = ERR_SYSTEM;
+	diff_rules_close(&rules);
 	if (res->fate == RUN_COMMITTED)
 		housekeep_commit(h, t, &res->commit);
 }

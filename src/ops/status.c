@@ -169,12 +169,12 @@ int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	res->held = ctx->only ? 0 : txn_held(h);
 	/* A policy that does not load is a matter for those who run and commit. */
 	if (op_policy_load(ctx, res->rec.workspace, &policy, &ignored) == 0)
-		rules = (struct diff_rules){ .p = policy.p,
-					     .workspace = res->rec.workspace,
-					     .home = op_ctx_env(ctx, "HOME") };
+		diff_rules_open(&rules, policy.p, res->rec.workspace,
+				op_ctx_env(ctx, "HOME"), false);
 	res->rules = &rules;
 	r = look(h, res, e);
 	res->rules = NULL;
+	diff_rules_close(&rules);
 	op_policy_free(&policy);
 	if (r < 0)
 		status_free(res);

@@ -39,7 +39,8 @@ static bool class_known(const struct checker *c, const char *name)
 
 static int check_specs(struct checker *c, const char *const *specs, uint32_t n)
 {
-	static const char *const begins[] = { "~", "$HOME", "$WORKSPACE", "$TMP" };
+	static const char *const begins[] = { "~", "$HOME", "$WORKSPACE", "$TMP",
+					      "$GIT" };
 	uint32_t i;
 	size_t k;
 
@@ -61,8 +62,8 @@ static int check_specs(struct checker *c, const char *const *specs, uint32_t n)
 		if (!good)
 			return refuse(
 				c,
-				"a path begins with /, ~, $HOME, $WORKSPACE, $TMP or "
-				"@class",
+				"a path begins with /, ~, $HOME, $WORKSPACE, $TMP, $GIT "
+				"or @class",
 				s);
 		if (strstr(s, "/../") || strstr(s, "/./") || strstr(s, "//"))
 			return refuse(c, "a path with ., .. or // in it", s);

@@ -95,6 +95,7 @@ struct doc_diff {
 	const char *id;
 	enum verdict_kind verdict;
 	unsigned what; /* enum change_facts_what; one of them */
+	bool unseen;   /* counts only where nobody looks at what is committed */
 	struct doc_paths *paths;
 	const char *why;
 	const char *hint;

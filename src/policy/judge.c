@@ -201,6 +201,7 @@ void policy_judge_change(const struct policy *p, const struct change_facts *f,
 		.v = v,
 		.workspace = f->workspace,
 		.home = f->home,
+		.git = f->git,
 	};
 	struct word w = { f->path, 0, NULL };
 	size_t d;
@@ -211,7 +212,8 @@ void policy_judge_change(const struct policy *p, const struct change_facts *f,
 		for (i = 0; i < p->docs[d]->diff_count; i++) {
 			const struct doc_diff *r = &p->docs[d]->diff[i];
 
-			if ((r->what && !(r->what & f->what)) || policy_is_off(p, r->id))
+			if ((r->what && !(r->what & f->what)) ||
+			    (r->unseen && !f->unseen) || policy_is_off(p, r->id))
 				continue;
 			if (r->paths && path_matches(&s, r->paths, &w) != TRI_YES)
 				continue;

@@ -99,7 +99,7 @@ struct scene {
 	struct verdict *v;
 	const char *cwd;		/* NULL: not known; scene_cwd() says what it is */
 	const struct exec_facts *facts; /* or NULL */
-	const char *workspace, *home;
+	const char *workspace, *home, *git;
 	bool text;	 /* what is unknown is deferred; otherwise it does not count */
 	unsigned depth;	 /* of commands in commands */
 	unsigned nested; /* of texts in texts; the place is the outermost one */

@@ -241,12 +241,14 @@ static void lookup_spec(struct lookup *l, const char *spec, unsigned depth)
 		against_under(l, l->s->workspace, spec + 10);
 	} else if (strncmp(spec, "$HOME", 5) == 0) {
 		against_under(l, l->s->home, spec + 5);
+	} else if (strncmp(spec, "$GIT", 4) == 0) {
+		against_under(l, l->s->git, spec + 4);
 	} else if (strncmp(spec, "$TMP", 4) == 0) {
 		for (i = 0; i < ARRAY_SIZE(tmp); i++)
 			against_under(l, tmp[i], spec + 4);
 	} else if (spec[0] == '@' && depth < 4) {
 		c = class_find(l->s->p, spec + 1);
-		for (i = 0; c && i < c->paths_count; i++)
+		for (i = 0; c && i < c->paths_count && l->result != TRI_YES; i++)
 			lookup_spec(l, c->paths[i], depth + 1);
 	}
 }
@@ -257,7 +259,7 @@ static enum tri lookup(struct scene *s, const char *path, bool glob, enum relati
 	struct lookup l = { s, path, glob, want, TRI_NO };
 	uint32_t i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n && l.result != TRI_YES; i++)
 		lookup_spec(&l, specs[i], 0);
 	return l.result;
 }

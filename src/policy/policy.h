@@ -138,12 +138,16 @@ enum change_facts_what {
 	CHANGED_SETUID = 1 << 2,   /* has a set-user-id or set-group-id bit it had not */
 	CHANGED_LINK_OUT = 1 << 3, /* a symbolic link that leads out of the workspace */
 	CHANGED_EXECUTABLE = 1 << 4, /* became executable */
+	CHANGED_REPLACED = 1 << 5,   /* what was there has other content, or gave way */
+	CHANGED_RIGHTS = 1 << 6, /* mode, owner, ACL or attributes of what was there */
 };
 
 struct change_facts {
 	const char *path; /* absolute */
 	unsigned what;
 	const char *workspace, *home;
+	const char *git; /* the directory of the workspace's repository; NULL: none */
+	bool unseen;	 /* it is committed without that anybody has looked at it */
 };
 
 void policy_judge_change(const struct policy *p, const struct change_facts *f,

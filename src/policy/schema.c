@@ -60,7 +60,8 @@ static const cyaml_strval_t exes[] = {
 static const cyaml_strval_t changes[] = {
 	{ "written", CHANGED_WRITTEN },	      { "deleted", CHANGED_DELETED },
 	{ "setuid", CHANGED_SETUID },	      { "link-out", CHANGED_LINK_OUT },
-	{ "executable", CHANGED_EXECUTABLE },
+	{ "executable", CHANGED_EXECUTABLE }, { "replaced", CHANGED_REPLACED },
+	{ "rights", CHANGED_RIGHTS },
 };
 
 static const cyaml_strval_t styles[] = {
@@ -126,6 +127,7 @@ static const cyaml_schema_field_t diff_fields[] = {
 	CYAML_FIELD_ENUM("verdict", CYAML_FLAG_STRICT, struct doc_diff, verdict, verdicts,
 			 ARRAY_SIZE(verdicts)),
 	FLAGS(struct doc_diff, what, changes),
+	CYAML_FIELD_BOOL("unseen", OPT, struct doc_diff, unseen),
 	STRUCT(struct doc_diff, paths, paths_fields),
 	NEEDED(struct doc_diff, why),
 	STRING(struct doc_diff, hint),

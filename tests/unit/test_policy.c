@@ -541,8 +541,23 @@ static void test_changes(void **state)
 		enum verdict_kind want;
 		const char *path;
 		unsigned what;
+		bool unseen;
 	} cases[] = {
 		{ VERDICT_ALLOW, "/home/me/project/src/a.c", CHANGED_WRITTEN },
+		{ VERDICT_ALLOW, "/home/me/notes", CHANGED_DELETED },
+		{ VERDICT_ASK, "/home/me/notes", CHANGED_DELETED, true },
+		{ VERDICT_ASK, "/home/me/notes", CHANGED_REPLACED, true },
+		{ VERDICT_ASK, "/home/me/notes", CHANGED_RIGHTS, true },
+		{ VERDICT_ALLOW, "/home/me/notes", CHANGED_WRITTEN, true },
+		{ VERDICT_ALLOW, "/home/me/project/a", CHANGED_DELETED, true },
+		{ VERDICT_ALLOW, "/home/me/.cache/x/y", CHANGED_DELETED, true },
+		{ VERDICT_ALLOW, "/var/tmp/y", CHANGED_REPLACED, true },
+		{ VERDICT_ASK, "/home/me/.bash_history", CHANGED_DELETED, true },
+		{ VERDICT_ALLOW, "/home/me/.bash_history", CHANGED_REPLACED, true },
+		{ VERDICT_ALLOW, "/home/me/.git/objects/ab/c", CHANGED_DELETED, true },
+		{ VERDICT_ALLOW, "/home/me/.git/index", CHANGED_REPLACED, true },
+		{ VERDICT_ASK, "/home/me/.git/objects", CHANGED_DELETED, true },
+		{ VERDICT_ASK, "/home/me/.git/config", CHANGED_REPLACED, true },
 		{ VERDICT_ASK, "/home/me/project/tool", CHANGED_SETUID },
 		{ VERDICT_ASK, "/home/me/project/.git/hooks/pre-commit",
 		  CHANGED_WRITTEN },
@@ -566,8 +581,9 @@ static void test_changes(void **state)
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct change_facts f = { cases[i].path, cases[i].what,
-					  "/home/me/project", "/home/me" };
+		struct change_facts f = { cases[i].path,      cases[i].what,
+					  "/home/me/project", "/home/me",
+					  "/home/me/.git",    cases[i].unseen };
 		struct verdict v;
 
 		policy_judge_change(policy_builtin(), &f, &v);
