@@ -21,6 +21,7 @@
 #include "gate/agent.h"
 #include "gate/exits.h"
 #include "gate/image.h"
+#include "gate/operand.h"
 #include "gate/recall.h"
 #include "gate/say.h"
 #include "gate/wire.h"
@@ -244,30 +245,54 @@ static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 
 /* --- verdicts --- */
 
+/* What a judge may ask about an exec. */
+struct asked {
+	struct pending *p;
+	struct operands operands;
+};
+
 static const char *find_cwd(void *ctx)
 {
-	struct pending *p = ctx;
+	struct pending *p = ((struct asked *)ctx)->p;
 
 	return image_cwd(&p->image, p->pid);
+}
+
+static const char *find_path(void *ctx, const char *path, bool last)
+{
+	struct asked *a = ctx;
+
+	return operand_path(&a->operands, path, last);
 }
 
 static void judge(const struct gate *g, struct pending *p)
 {
 	AUTO_FREE const char **argv = NULL;
+	struct asked a;
 	struct verdict *v = &p->verdict;
 	struct exec_facts f;
 
+	a.p = p;
+	operands_begin(&a.operands, p->pid);
 	image_facts(&p->image, &f, &argv);
 	f.flags |= p->call ? EXE_CALL : 0;
 	f.workspace = g->s.workspace;
 	f.home = g->s.home;
-	if (!p->image.placed) {
+	if (!p->image.placed)
 		f.find_cwd = find_cwd;
-		f.cwd_ctx = p;
-	}
+	f.find_path = find_path;
+	f.ctx = &a;
 	*v = (struct verdict){ .kind = VERDICT_ALLOW };
 	if (g->s.calls->judge(g->s.calls->ctx, &f, v) != 0)
 		v->kind = VERDICT_DENY;
+	operands_end(&a.operands);
+	if (a.operands.exhausted && v->kind < VERDICT_DENY)
+		*v = (struct verdict){
+			.kind = VERDICT_DENY,
+			.rule = "exec.operands",
+			.why = "it names more paths than can be looked at",
+			.hint = "xargs -n 1000",
+		};
 }
 
 /* With what is known now. A checkpoint that was due stays so: it is not asked for twice. */

@@ -180,6 +180,9 @@ struct doc_tool {
 	uint32_t sql_count;
 	const char **target; /* of these, those that name a destination */
 	uint32_t target_count;
+	bool nofollow;	     /* an operand that is a link is meant itself, */
+	const char **follow; /* but not with these options */
+	uint32_t follow_count;
 };
 
 struct doc_limits {

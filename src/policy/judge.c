@@ -215,7 +215,7 @@ void policy_judge_change(const struct policy *p, const struct change_facts *f,
 			if ((r->what && !(r->what & f->what)) ||
 			    (r->unseen && !f->unseen) || policy_is_off(p, r->id))
 				continue;
-			if (r->paths && path_matches(&s, r->paths, &w) != TRI_YES)
+			if (r->paths && path_matches(&s, r->paths, &w, true) != TRI_YES)
 				continue;
 			judge_apply(&s, r->verdict, TRI_YES, r->id, r->why, r->hint);
 		}

@@ -104,6 +104,7 @@ struct scene {
 	unsigned depth;	 /* of commands in commands */
 	unsigned nested; /* of texts in texts; the place is the outermost one */
 	size_t from, to; /* that place */
+	bool loosens;	 /* what is looked for is an exception */
 	unsigned steps;	 /* left before it is too much */
 	/* The word that was cleaned last, where, and what it is: path.c. */
 	const char *cleaned, *cleaned_in, *clean;
@@ -183,7 +184,11 @@ const char *scene_cwd(const struct scene *s, const char *cwd);
 /* An absolute path without ".", ".." and "//"; NULL if that is not known. */
 const char *path_clean(struct scene *s, const char *cwd, const char *path);
 
-/* Are the conditions on paths met by this one? */
-enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct word *w);
+/*
+ * Are the conditions on paths met by this one? @follow: if its last component is a link, what
+ * that leads to is meant.
+ */
+enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct word *w,
+		      bool follow);
 
 #endif

@@ -208,10 +208,22 @@ static enum tri path_values(struct scene *s, const struct doc_paths *p,
 			if (!l->opts[k].has_value || !is_option(names[i], l, &l->opts[k]))
 				continue;
 			*any = true;
-			best = tri_or(best, path_matches(s, p, &l->opts[k].value));
+			best = tri_or(best, path_matches(s, p, &l->opts[k].value, true));
 		}
 	}
 	return best;
+}
+
+/* Does the tool follow what it is given if that is a link? A destination it does. */
+static bool follows(const struct doc_tool *t, const struct doc_paths *p,
+		    const struct line *l)
+{
+	if (!t || !t->nofollow || p->which == WHICH_LAST)
+		return true;
+	for (uint32_t i = 0; i < t->follow_count; i++)
+		if (match_option(l, t->follow[i], NULL) == TRI_YES)
+			return true;
+	return false;
 }
 
 static enum tri match_paths(struct scene *s, const struct doc_paths *p,
@@ -221,9 +233,11 @@ static enum tri match_paths(struct scene *s, const struct doc_paths *p,
 	bool target = false, any = false;
 	enum tri best = l->more ? TRI_MAYBE : TRI_NO, targets = TRI_NO;
 	size_t end = l->noperands, k;
+	bool follow;
 
 	if (!p)
 		return TRI_YES;
+	follow = follows(t, p, l);
 	if (t) {
 		from += t->skip;
 		targets = path_values(s, p, l, t->target, t->target_count, &target);
@@ -242,7 +256,7 @@ static enum tri match_paths(struct scene *s, const struct doc_paths *p,
 	if (p->which == WHICH_OTHERS && !target && end > from)
 		end--;
 	for (k = from; k < end; k++)
-		best = tri_or(best, path_matches(s, p, &l->operands[k].word));
+		best = tri_or(best, path_matches(s, p, &l->operands[k].word, follow));
 	return best;
 }
 
@@ -327,8 +341,10 @@ static enum tri match_unless(struct scene *s, const struct doc_match *m,
 		r = tri_or(r, match_option(l, m->options[i], NULL));
 	if (m->operands_count)
 		r = tri_or(r, match_operands(m, l, 0));
+	s->loosens = true;
 	if (m->paths)
 		r = tri_or(r, match_paths(s, m->paths, l, 0));
+	s->loosens = false;
 	return r;
 }
 
@@ -401,7 +417,7 @@ void judge_write(struct scene *s, const struct word *target)
 
 			if (!rule->match.writes)
 				continue;
-			t = path_matches(s, rule->match.writes, target);
+			t = path_matches(s, rule->match.writes, target, true);
 			if (t == TRI_NO || policy_is_off(s->p, rule->id))
 				continue;
 			judge_apply(s, rule->verdict, t, rule->id, rule->why, rule->hint);

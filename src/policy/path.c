@@ -38,7 +38,7 @@ const char cwd_later[] = "";
 
 const char *scene_cwd(const struct scene *s, const char *cwd)
 {
-	return cwd == cwd_later ? s->facts->find_cwd(s->facts->cwd_ctx) : cwd;
+	return cwd == cwd_later ? s->facts->find_cwd(s->facts->ctx) : cwd;
 }
 
 const char *path_clean(struct scene *s, const char *cwd, const char *path)
@@ -287,10 +287,31 @@ static const char *clean_word(struct scene *s, const struct word *w)
 	return s->clean;
 }
 
-enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct word *w)
+/*
+ * Where the word leads, if the exec can tell. A name that the caller gives to the kernel as it is
+ * is looked for as it is: from its directory, with its "..".
+ */
+static const char *real_path(struct scene *s, const struct word *w, bool follow)
+{
+	const struct exec_facts *f = s->facts;
+	const char *path = w->s, *real;
+
+	if (!f || !f->find_path || w->flags & WORD_GLOB)
+		return NULL;
+	if (path[0] != '/' && s->cwd != cwd_later && s->cwd != f->cwd) {
+		if (!s->cwd)
+			return NULL;
+		path = arena_printf(s->arena, "%s/%s", s->cwd, path);
+	}
+	real = f->find_path(f->ctx, path, follow);
+	return real ? arena_str(s->arena, real, strlen(real)) : NULL;
+}
+
+enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct word *w,
+		      bool follow)
 {
 	enum tri r = TRI_YES;
-	const char *path;
+	const char *path, *real;
 	bool glob = w->flags & WORD_GLOB;
 
 	/* Somewhere else, or a file that is only there for the command. */
@@ -301,18 +322,27 @@ enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct w
 	path = clean_word(s, w);
 	if (!path)
 		return TRI_MAYBE;
-#define LOOK(want, list) lookup(s, path, glob, want, p->list, p->list##_count)
+	real = real_path(s, w, follow);
+	if (real && strcmp(real, path) == 0)
+		real = NULL;
+/* What it is called counts, and so does what it is; only of what it is can be said where it is not. */
+#define LOOK(where, want, list) lookup(s, where, glob, want, p->list, p->list##_count)
+#define EITHER(want, list)                                                      \
+	(!real	      ? LOOK(path, want, list)                                  \
+	 : s->loosens ? tri_and(LOOK(path, want, list), LOOK(real, want, list)) \
+		      : tri_or(LOOK(path, want, list), LOOK(real, want, list)))
 	if (p->within_count)
-		r = tri_and(r, LOOK(REL_BELOW, within));
+		r = tri_and(r, EITHER(REL_BELOW, within));
 	if (p->is_count)
-		r = tri_and(r, LOOK(REL_SAME, is));
+		r = tri_and(r, EITHER(REL_SAME, is));
 	if (p->above_count)
-		r = tri_and(r, LOOK(REL_ABOVE, above));
+		r = tri_and(r, EITHER(REL_ABOVE, above));
 	/* A pattern finds something outside if the directory it looks into is. */
 	if (p->outside_count && glob)
 		path = pattern_top(s, path);
 	if (p->outside_count)
-		r = tri_and(r, tri_not(LOOK(REL_BELOW, outside)));
+		r = tri_and(r, tri_not(LOOK(real ? real : path, REL_BELOW, outside)));
+#undef EITHER
 #undef LOOK
 	return r;
 }

@@ -58,7 +58,13 @@ struct exec_facts {
 	const char *cwd; /* absolute; NULL if unknown */
 	/* Or, if not NULL: finds it, when the verdict turns out to depend on it. */
 	const char *(*find_cwd)(void *ctx);
-	void *cwd_ctx;
+	/*
+	 * If not NULL: where @path, as the caller would give it to the kernel, leads when its
+	 * links are followed, the last component's too if @last. NULL if that cannot be
+	 * told. Valid until the next call.
+	 */
+	const char *(*find_path)(void *ctx, const char *path, bool last);
+	void *ctx;
 	const char *workspace; /* absolute; NULL if there is none */
 	const char *home;      /* absolute; NULL if unknown */
 	bool ahead;	       /* it is asked about a command that is not yet executed */

@@ -188,6 +188,8 @@ static const cyaml_schema_field_t tool_fields[] = {
 	LIST(struct doc_tool, values),
 	LIST(struct doc_tool, target),
 	LIST(struct doc_tool, sql),
+	CYAML_FIELD_BOOL("nofollow", OPT, struct doc_tool, nofollow),
+	LIST(struct doc_tool, follow),
 	CYAML_FIELD_END,
 };
 

@@ -345,7 +345,7 @@ static void test_directory_later(void **state)
 		policy_judge_exec(policy_builtin(), &f, &now);
 		f.cwd = NULL;
 		f.find_cwd = find_cwd;
-		f.cwd_ctx = &asked;
+		f.ctx = &asked;
 		policy_judge_exec(policy_builtin(), &f, &later);
 		if (now.kind != later.kind || now.rule != later.rule ||
 		    cases[i].asked != (asked > 0))
