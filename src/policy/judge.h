@@ -61,6 +61,8 @@ struct opt {
 	const char *name; /* without dashes */
 	bool is_long;
 	bool exact; /* not to be taken for an abbreviation */
+	bool known; /* the table has it: whether it takes a value is certain */
+	size_t at;  /* position among the words */
 	bool has_value;
 	struct word value;
 };

@@ -20,7 +20,7 @@ static struct opt *add_opt(struct reader *r, const char *name, bool is_long)
 {
 	struct opt *o = ARENA_PUSH(r->s->arena, r->l->opts, r->l->nopts, r->l->opts_cap);
 
-	*o = (struct opt){ .name = name, .is_long = is_long, .exact = true };
+	*o = (struct opt){ .name = name, .is_long = is_long, .exact = true, .at = r->at };
 	return o;
 }
 
@@ -64,6 +64,7 @@ static void read_letters(struct reader *r, const struct word *w, const char *p)
 		if (!kind && r->tool)
 			kind = letter_kind(&r->tool->options, *p);
 		o = add_opt(r, arena_str(r->s->arena, p, 1), false);
+		o->known = kind;
 		if (kind != ':' && kind != ';')
 			continue;
 		if (p[1]) {
@@ -128,6 +129,7 @@ static void read_long(struct reader *r, const struct word *w, const char *name)
 	}
 	o = add_opt(r, arena_str(r->s->arena, name, len), true);
 	/* An abbreviation may stand for any name that it begins. */
+	o->known = full;
 	o->exact = exact || (r->tool && r->tool->style == STYLE_LONG);
 	if (name[len] == '=') {
 		o->has_value = true;

@@ -72,6 +72,8 @@ static enum tri match_alternative(const char *alt, size_t len, const struct line
 	if (o->is_long != is_long && !(l->tool && (l->tool->style == STYLE_LONG ||
 						   l->tool->style == STYLE_SIGNAL)))
 		return TRI_NO;
+	if (n && alt[n - 1] == '*')
+		return strncmp(o->name, alt, n - 1) == 0 ? TRI_YES : TRI_NO;
 	if (strlen(o->name) > n || strncmp(o->name, alt, strlen(o->name)) != 0)
 		return TRI_NO;
 	if (strlen(o->name) < n && (o->exact || !o->is_long || l->strict))
@@ -99,6 +101,95 @@ static bool is_option(const char *spec, const struct line *l, const struct opt *
 		spec += *spec == '|';
 	}
 	return false;
+}
+
+/* "no", "none" and their like: the option is there to say that it is not meant. */
+static bool says_no(const struct word *w)
+{
+	static const char *const words[] = {
+		"false", "no", "none", "off", "0", "n", "f"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(w->s, words[i]) == 0)
+			return true;
+	return w->flags & WORD_OPEN;
+}
+
+/* Does a name, which may be an abbreviation, say "no-" and an alternative of @spec? */
+static bool negates(const struct opt *o, const char *spec)
+{
+	size_t len;
+
+	if (!o->is_long || strncmp(o->name, "no-", 3) != 0 || !o->name[3])
+		return false;
+	len = strlen(o->name + 3);
+	while (*spec) {
+		size_t n = strcspn(spec, "|=");
+		size_t dashes = strspn(spec, "-");
+
+		if (n - dashes >= len && strncmp(spec + dashes, o->name + 3, len) == 0)
+			return true;
+		spec += strcspn(spec, "|");
+		spec += *spec == '|';
+	}
+	return false;
+}
+
+/* The word before it is an option of which we do not know that it takes no value: is it that? */
+static bool may_be_value(const struct line *l, const struct opt *o)
+{
+	for (size_t i = 0; i < l->nopts; i++)
+		if (l->opts[i].at + 1 == o->at && !l->opts[i].known &&
+		    !l->opts[i].has_value)
+			return true;
+	return false;
+}
+
+/* The option that is of the same name as an alternative with a value, but has another one. */
+static bool contradicts(const struct line *l, const char *spec, const struct opt *o)
+{
+	bool named = false;
+
+	while (*spec) {
+		size_t n = strcspn(spec, "|");
+		const char *eq = memchr(spec, '=', n);
+
+		if (match_alternative(spec, n, l, o) == TRI_YES)
+			return false;
+		if (eq && match_alternative(spec, (size_t)(eq - spec), l, o) == TRI_YES)
+			named = true;
+		spec += n;
+		spec += *spec == '|';
+	}
+	return named;
+}
+
+/*
+ * The same for an exception, which has to hold whatever else is on the line: "--dry-run" does not if
+ * it is taken back (--no-dry-run, --dry-run=none, npm's --dry-run false), given twice with
+ * different values, or perhaps a value itself.
+ */
+static enum tri match_exception(const struct line *l, const char *spec)
+{
+	const struct opt *found = NULL;
+	enum tri r = match_option(l, spec, &found);
+	size_t i;
+
+	if (r != TRI_YES || !found)
+		return r;
+	for (i = 0; i < l->nopts; i++)
+		if (strcmp(l->opts[i].name, "=") == 0 || negates(&l->opts[i], spec) ||
+		    contradicts(l, spec, &l->opts[i]) ||
+		    (is_option(spec, l, &l->opts[i]) &&
+		     (may_be_value(l, &l->opts[i]) ||
+		      (l->opts[i].has_value && !strchr(spec, '=') &&
+		       says_no(&l->opts[i].value)))))
+			return TRI_NO;
+	for (i = 0; i < l->noperands; i++)
+		if (found->is_long && strcasecmp(l->operands[i].word.s, "false") == 0)
+			return TRI_NO;
+	return TRI_YES;
 }
 
 enum tri match_option(const struct line *l, const char *spec, const struct opt **found)
@@ -338,7 +429,7 @@ static enum tri match_unless(struct scene *s, const struct doc_match *m,
 	if (m->command_count)
 		r = tri_or(r, match_command(m, l, &used));
 	for (i = 0; i < m->options_count; i++)
-		r = tri_or(r, match_option(l, m->options[i], NULL));
+		r = tri_or(r, match_exception(l, m->options[i]));
 	if (m->operands_count)
 		r = tri_or(r, match_operands(m, l, 0));
 	s->loosens = true;

@@ -193,6 +193,61 @@ static void test_builtin(void **state)
 	assert_int_equal(strlen(policy_hash(p)), 64);
 }
 
+/* Is one of the words that @spec lists in the text, as a word or at the beginning of one? */
+static bool names_one(const char *text, const char *spec)
+{
+	while (*spec) {
+		size_t n = strcspn(spec, "|=");
+
+		for (const char *at = text; n && (at = strchr(at, ' ')); at++)
+			if (strncmp(at + 1, spec, n) == 0 ||
+			    (at[1] == '-' && spec[0] == '-' && n == 2 && at[2] != '-' &&
+			     memchr(at + 2, spec[1], strcspn(at + 2, " "))))
+				return true;
+		spec += strcspn(spec, "|");
+		spec += *spec == '|';
+	}
+	return false;
+}
+
+static bool counters(const struct doc_match *m, const char *const *texts, uint32_t n)
+{
+	for (uint32_t t = 0; t < n; t++) {
+		for (uint32_t i = 0; i < m->options_count; i++)
+			if (names_one(texts[t], m->options[i]))
+				return true;
+		for (uint32_t i = 0; i < m->operands_count; i++)
+			if (names_one(texts[t], m->operands[i]))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Each exception of a rule has a test in which its word is there and disarms nothing: as the value
+ * of another option, behind "--", taken back, or beside what it does not hold for.
+ */
+static void test_exceptions(void **state)
+{
+	const struct policy *p = policy_builtin();
+
+	(void)state;
+	for (size_t d = 0; d < p->docs_count; d++)
+		for (uint32_t i = 0; i < p->docs[d]->rules_count; i++) {
+			const struct doc_rule *r = &p->docs[d]->rules[i];
+			const struct doc_tests *t = r->tests;
+
+			if (!r->unless)
+				continue;
+			if (!t ||
+			    !(counters(r->unless, t->checkpoint, t->checkpoint_count) ||
+			      counters(r->unless, t->ask, t->ask_count) ||
+			      counters(r->unless, t->deny, t->deny_count)))
+				fail_msg("%s: no test of what its exception is not",
+					 r->id);
+		}
+}
+
 static const struct {
 	enum verdict_kind want;
 	const char *rule;
@@ -599,6 +654,7 @@ int main(void)
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_bomb),
 		cmocka_unit_test(test_builtin),
+		cmocka_unit_test(test_exceptions),
 		cmocka_unit_test(test_execs),
 		cmocka_unit_test(test_ahead),
 		cmocka_unit_test(test_directory_later),
