@@ -14,6 +14,12 @@ static const struct {
 	{ "*/.git/hooks/*.sample", NULL }, /* the inert examples of `git init` */
 	{ "*/.git/hooks/*", "git hook" },
 	{ "*/.git/config", "git configuration" },
+	{ "*/.git/config.worktree", "git configuration" },
+	{ "*/.git/info/attributes", "git configuration" },
+	{ "*/.git/modules/*/hooks/*.sample", NULL },
+	{ "*/.git/modules/*/hooks/*", "git hook" },
+	{ "*/.git/modules/*/config", "git configuration" },
+	{ "*/.git/worktrees/*/config.worktree", "git configuration" },
 	{ "*/.gitconfig", "git configuration" },
 	{ "*/.config/git/config", "git configuration" },
 	{ "*/.gitmodules", "git submodules", true },

@@ -120,7 +120,10 @@ static const char *follow(struct operands *o, const char *path)
 	char at[PATH_MAX];
 	AUTO_CLOSE int fd = find(o, path, 0, at);
 
-	return fd < 0 ? NULL : strcpy(o->out, at);
+	if (fd < 0)
+		return NULL;
+	memcpy(o->out, at, strlen(at) + 1);
+	return o->out;
 }
 
 const char *operand_path(struct operands *o, const char *path, bool last)

@@ -32,8 +32,8 @@ void operands_begin(struct operands *o, pid_t pid);
 void operands_end(struct operands *o);
 
 /*
- * @path leads to this; its last component, too, is followed if it is a link and @last. What does not
- * exist yet is named below what does. NULL: it cannot be told. Valid until the next call.
+ * @path leads to this; its last component, too, is followed if it is a link and @last. What
+ * does not exist yet is named below what does. NULL: it cannot be told. Valid until the next call.
  */
 const char *operand_path(struct operands *o, const char *path, bool last);
 

@@ -112,8 +112,7 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 	int r;
 
 	r = op_policy_load(ctx, t->rec.workspace, &policy, e);
-	diff_rules_open(&rules, policy.p, t->rec.workspace, op_ctx_env(ctx, "HOME"),
-			false);
+	diff_rules_open(&rules, ctx, policy.p, t->rec.workspace, false);
 	if (r == 0)
 		r = txn_commit(h, t, &w, &res->done, e);
 	diff_rules_close(&rules);

@@ -10,13 +10,14 @@ struct diff_rules {
 	const struct policy *p; /* NULL: there is nothing to say */
 	const char *workspace;
 	char *home, *git; /* its own; or NULL */
+	char **programs;  /* directories in which programs are looked for */
 	bool unseen;	  /* nobody looks at the changes before they are committed */
 	char words[512];
 };
 
-/* @p and @workspace must outlive it. @home is the user's, as the environment has it. */
-void diff_rules_open(struct diff_rules *d, const struct policy *p, const char *workspace,
-		     const char *home, bool unseen);
+/* @p and @workspace must outlive it. Whose home and PATH count, @ctx knows. */
+void diff_rules_open(struct diff_rules *d, const struct op_ctx *ctx,
+		     const struct policy *p, const char *workspace, bool unseen);
 void diff_rules_close(struct diff_rules *d);
 
 /*

@@ -169,8 +169,7 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 	};
 
 	/* It was decided before the command was started. */
-	diff_rules_open(&rules, d->policy, t->rec.workspace, op_ctx_env(ctx, "HOME"),
-			true);
+	diff_rules_open(&rules, ctx, d->policy, t->rec.workspace, true);
 	if (txn_commit(h, t, &w, &res->commit, &res->refusal) == 0 &&
 	    inplace_keep(h, t, &res->refusal) >= 0)
 		res->fate = RUN_COMMITTED;

@@ -169,8 +169,7 @@ int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	res->held = ctx->only ? 0 : txn_held(h);
 	/* A policy that does not load is a matter for those who run and commit. */
 	if (op_policy_load(ctx, res->rec.workspace, &policy, &ignored) == 0)
-		diff_rules_open(&rules, policy.p, res->rec.workspace,
-				op_ctx_env(ctx, "HOME"), false);
+		diff_rules_open(&rules, ctx, policy.p, res->rec.workspace, false);
 	res->rules = &rules;
 	r = look(h, res, e);
 	res->rules = NULL;

@@ -191,6 +191,24 @@ int policy_judge_text(const struct policy *p, const char *text, size_t len,
 	return 0;
 }
 
+/*
+ * Whose home it lies in: root's changes may be anybody's. What is said of ~ is said of that one.
+ */
+static const char *home_of(struct arena *a, const struct change_facts *f)
+{
+	size_t n = f->home ? strlen(f->home) : 0, len;
+
+	if (n > 1 && strncmp(f->path, f->home, n) == 0 &&
+	    (f->path[n] == '/' || !f->path[n]))
+		return f->home;
+	if (strncmp(f->path, "/root/", 6) == 0)
+		return "/root";
+	if (strncmp(f->path, "/home/", 6) != 0)
+		return f->home;
+	len = strcspn(f->path + 6, "/");
+	return len ? arena_str(a, f->path, 6 + len) : f->home;
+}
+
 void policy_judge_change(const struct policy *p, const struct change_facts *f,
 			 struct verdict *v)
 {
@@ -200,7 +218,7 @@ void policy_judge_change(const struct policy *p, const struct change_facts *f,
 		.arena = &arena,
 		.v = v,
 		.workspace = f->workspace,
-		.home = f->home,
+		.home = home_of(&arena, f),
 		.git = f->git,
 	};
 	struct word w = { f->path, 0, NULL };

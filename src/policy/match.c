@@ -166,8 +166,8 @@ static bool contradicts(const struct line *l, const char *spec, const struct opt
 }
 
 /*
- * The same for an exception, which has to hold whatever else is on the line: "--dry-run" does not if
- * it is taken back (--no-dry-run, --dry-run=none, npm's --dry-run false), given twice with
+ * The same for an exception, which has to hold whatever else is on the line: "--dry-run" does
+ * not if it is taken back (--no-dry-run, --dry-run=none, npm's --dry-run false), given twice with
  * different values, or perhaps a value itself.
  */
 static enum tri match_exception(const struct line *l, const char *spec)

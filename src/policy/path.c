@@ -227,6 +227,25 @@ static const struct doc_class *class_find(const struct policy *p, const char *na
 	return NULL;
 }
 
+/* Large classes are about dotfiles of a home: for nearly every path one look at it is enough. */
+static bool is_elsewhere(struct lookup *l, const char *spec)
+{
+	const char *rest = l->path;
+	enum tri sure = TRI_YES;
+
+	if (spec[0] == '$' && strncmp(spec, "$HOME/", 6) == 0)
+		spec += 5;
+	else if (spec[0] == '~' && spec[1] == '/')
+		spec++;
+	else
+		return false;
+	if (!l->s->home || l->glob)
+		return !l->s->home;
+	if (descend_lead(l->s, l->s->home, &rest, false, &sure) != REL_BELOW)
+		return l->want == REL_BELOW;
+	return differ_at_once(spec, rest, false);
+}
+
 static void lookup_spec(struct lookup *l, const char *spec, unsigned depth)
 {
 	static const char *const tmp[] = { "/tmp", "/var/tmp", "/dev/shm" };
@@ -249,7 +268,8 @@ static void lookup_spec(struct lookup *l, const char *spec, unsigned depth)
 	} else if (spec[0] == '@' && depth < 4) {
 		c = class_find(l->s->p, spec + 1);
 		for (i = 0; c && i < c->paths_count && l->result != TRI_YES; i++)
-			lookup_spec(l, c->paths[i], depth + 1);
+			if (!is_elsewhere(l, c->paths[i]))
+				lookup_spec(l, c->paths[i], depth + 1);
 	}
 }
 
@@ -325,7 +345,7 @@ enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct w
 	real = real_path(s, w, follow);
 	if (real && strcmp(real, path) == 0)
 		real = NULL;
-/* What it is called counts, and so does what it is; only of what it is can be said where it is not. */
+/* Either name may lie within; only of where it leads can be said what it is not in. */
 #define LOOK(where, want, list) lookup(s, where, glob, want, p->list, p->list##_count)
 #define EITHER(want, list)                                                      \
 	(!real	      ? LOOK(path, want, list)                                  \

@@ -145,6 +145,7 @@ enum change_facts_what {
 	CHANGED_LINK_OUT = 1 << 3, /* a symbolic link that leads out of the workspace */
 	CHANGED_EXECUTABLE = 1 << 4, /* became executable */
 	CHANGED_REPLACED = 1 << 5,   /* what was there has other content, or gave way */
+	CHANGED_SHADOWS = 1 << 7,    /* would run instead of a program of the same name */
 	CHANGED_RIGHTS = 1 << 6, /* mode, owner, ACL or attributes of what was there */
 };
 

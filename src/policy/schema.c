@@ -61,7 +61,7 @@ static const cyaml_strval_t changes[] = {
 	{ "written", CHANGED_WRITTEN },	      { "deleted", CHANGED_DELETED },
 	{ "setuid", CHANGED_SETUID },	      { "link-out", CHANGED_LINK_OUT },
 	{ "executable", CHANGED_EXECUTABLE }, { "replaced", CHANGED_REPLACED },
-	{ "rights", CHANGED_RIGHTS },
+	{ "rights", CHANGED_RIGHTS },	      { "shadows", CHANGED_SHADOWS },
 };
 
 static const cyaml_strval_t styles[] = {
