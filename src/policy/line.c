@@ -238,6 +238,8 @@ static void read_word(struct reader *r, const struct word *w)
 	if (r->ended || w->s[0] != '-' || !w->s[1]) {
 		read_operand(r, w);
 	} else if (strcmp(w->s, "--") == 0) {
+		/* For rules it is an option without a name. */
+		add_opt(r, "", false)->known = true;
 		r->ended = true;
 	} else if (style == STYLE_SIGNAL) {
 		read_signal(r, w);
