@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -82,7 +83,9 @@ static const char *output(struct shell *sh, const struct cmd *c)
 		while (from < c->n && (strcmp(c->words[from].s, "-n") == 0 ||
 				       strcmp(c->words[from].s, "-E") == 0))
 			from++;
-		if (from < c->n && strncmp(c->words[from].s, "-e", 2) == 0)
+		/* Some shells read escapes in it without -e, too. */
+		if ((from < c->n && strncmp(c->words[from].s, "-e", 2) == 0) ||
+		    strchr(join(sh, c, from, " "), '\\'))
 			return NULL;
 		return arena_printf(sh->s->arena, "%s\n", join(sh, c, from, " "));
 	}
@@ -99,13 +102,19 @@ static const char *output(struct shell *sh, const struct cmd *c)
 
 static void do_cd(struct shell *sh, const struct cmd *c)
 {
+	const struct word *home = shell_get(sh, "HOME", 4);
 	struct scene *s = sh->s;
 	size_t i = 1;
 
 	while (i < c->n && c->words[i].s[0] == '-' && c->words[i].s[1])
 		i++;
 	if (i >= c->n)
-		s->cwd = strcmp(c->words[0].s, "cd") == 0 ? s->home : NULL;
+		s->cwd = strcmp(c->words[0].s, "cd") == 0 && home &&
+					 !(home->flags & WORD_OPEN)
+				 ? home->s
+				 : NULL;
+	else if (shell_get(sh, "CDPATH", 6) && !strchr("/.", c->words[i].s[0]))
+		s->cwd = NULL;
 	else if (c->words[i].flags & (WORD_OPEN | WORD_GLOB) ||
 		 strcmp(c->words[i].s, "-") == 0 || c->words[i].s[0] == '+')
 		s->cwd = NULL;
@@ -115,28 +124,58 @@ static void do_cd(struct shell *sh, const struct cmd *c)
 
 static void do_eval(struct shell *sh, struct cmd *c, struct done *out)
 {
-	struct flow in = { c->from, c->input, c->input_open };
+	struct flow in = { .from = c->from, .text = c->input, .open = c->input_open };
 
-	if (known(c))
-		shell_eval(sh, join(sh, c, 1, " "), &in, out);
-	else
+	size_t from = 1 + (c->n > 1 && strcmp(c->words[1].s, "--") == 0);
+
+	if (known(c)) {
+		shell_eval(sh, join(sh, c, from, " "), &in, out);
+	} else {
 		judge_defer(sh->s);
-	if (!known(c))
 		shell_forget(sh);
+	}
 }
 
+/* It runs at once for us, as what is known now is known, and again at the end. */
 static void do_trap(struct shell *sh, struct cmd *c, struct done *out)
 {
+	struct trap *t;
 	size_t i = 1;
 
 	if (i < c->n && strcmp(c->words[i].s, "--") == 0)
 		i++;
-	if (i + 1 >= c->n || strcmp(c->words[i].s, "-") == 0 || c->words[i].s[0] == '-')
+	if (i + 1 >= c->n || strcmp(c->words[i].s, "-") == 0 ||
+	    (i == 1 && c->words[i].s[0] == '-'))
 		return;
-	if (c->words[i].flags & WORD_OPEN)
+	if (c->words[i].flags & WORD_OPEN) {
 		judge_defer(sh->s);
-	else
-		shell_eval(sh, c->words[i].s, NULL, out);
+		return;
+	}
+	t = arena_take(sh->s->arena, sizeof(*t));
+	t->text = c->words[i].s;
+	t->was = state_of(sh);
+	t->next = sh->traps;
+	sh->traps = t;
+	shell_eval(sh, t->text, NULL, out);
+	state_maybe(sh, &t->was);
+}
+
+void run_traps(struct shell *sh)
+{
+	const struct trap *t;
+
+	/* Functions that were made meanwhile, variables that have changed. */
+	for (t = sh->traps; t; t = t->next) {
+		struct state was = state_of(sh);
+		struct done done = { 0 };
+
+		if (state_same(sh, &t->was))
+			continue;
+		state_maybe(sh, &t->was);
+		sh->funcs = was.funcs;
+		shell_eval(sh, t->text, NULL, &done);
+		state_back(sh, &was);
+	}
 }
 
 static void do_alias(struct shell *sh, const struct cmd *c)
@@ -147,12 +186,14 @@ static void do_alias(struct shell *sh, const struct cmd *c)
 		const char *eq = strchr(c->words[i].s, '=');
 		struct func *f;
 
-		if (!eq || c->words[i].flags & WORD_OPEN)
+		if (!eq)
 			continue;
 		f = arena_take(sh->s->arena, sizeof(*f));
 		f->name = arena_str(sh->s->arena, c->words[i].s,
 				    (size_t)(eq - c->words[i].s));
 		f->alias = eq + 1;
+		f->open = c->words[i].flags & WORD_OPEN;
+		f->maybe = true; /* a script expands it or not */
 		f->next = sh->funcs;
 		sh->funcs = f;
 	}
@@ -161,11 +202,56 @@ static void do_alias(struct shell *sh, const struct cmd *c)
 /* read, mapfile, getopts: the names among its words have values we do not see. */
 static void do_read(struct shell *sh, const struct cmd *c)
 {
+	size_t i, k;
+
+	for (i = 1; i < c->n; i++) {
+		const struct word *w = &c->words[i];
+
+		walk_subscripts(sh, w->s);
+		sh->opaque |= (w->flags & WORD_OPEN) != 0;
+		k = strcspn(w->s, "[");
+		if (w->s[0] != '-')
+			shell_set(sh, w->s, k, unknown);
+		/* -aNAME */
+		for (k = 2; w->s[0] == '-' && w->s[1] && w->s[k]; k++)
+			shell_set(sh, w->s + k, strlen(w->s + k), unknown);
+	}
+	sh->opaque |= c->more;
+}
+
+/* printf -v NAME, wait -p NAME. */
+static void do_store(struct shell *sh, const struct cmd *c, char option)
+{
+	const struct word *w;
+
+	if (c->n < 2 || c->words[1].s[0] != '-' || c->words[1].s[1] != option)
+		return;
+	w = &c->words[1];
+	if (!w->s[2] && c->n > 2)
+		w = &c->words[2];
+	walk_subscripts(sh, w->s);
+	sh->opaque |= (w->flags & WORD_OPEN) != 0;
+	if (w == &c->words[1])
+		shell_set(sh, w->s + 2, strcspn(w->s + 2, "["), unknown);
+	else
+		shell_set(sh, w->s, strcspn(w->s, "["), unknown);
+}
+
+/* Words in which variables and their subscripts are evaluated. */
+static void do_evaluate(struct shell *sh, const struct cmd *c, bool sets)
+{
 	size_t i;
 
-	for (i = 1; i < c->n; i++)
-		if (c->words[i].s[0] != '-')
-			shell_set(sh, c->words[i].s, strlen(c->words[i].s), unknown);
+	for (i = 1; i < c->n; i++) {
+		const char *p = strchr(c->words[i].s, '[');
+
+		if (sets || (p && p != c->words[i].s))
+			walk_subscripts(sh, c->words[i].s);
+		if (sets)
+			walk_arithmetic(sh, c->words[i].s, strlen(c->words[i].s));
+		if (sets && c->words[i].flags & WORD_OPEN)
+			judge_defer(sh->s);
+	}
 }
 
 static void do_set(struct shell *sh, const struct cmd *c)
@@ -173,11 +259,18 @@ static void do_set(struct shell *sh, const struct cmd *c)
 	size_t i = 1;
 
 	while (i < c->n && (c->words[i].s[0] == '-' || c->words[i].s[0] == '+') &&
-	       strcmp(c->words[i].s, "--") != 0)
-		i++;
-	if (i >= c->n)
+	       strcmp(c->words[i].s, "--") != 0) {
+		/* -o NAME, also at the end of other letters. */
+		size_t len = strlen(c->words[i].s);
+
+		i += 1 + (len > 1 && c->words[i].s[len - 1] == 'o');
+	}
+	if (i >= c->n && !c->more)
 		return;
-	i += strcmp(c->words[i].s, "--") == 0;
+	if (i < c->n)
+		i += strcmp(c->words[i].s, "--") == 0;
+	if (i > c->n)
+		i = c->n;
 	sh->args = known(c) ? c->words + i : NULL;
 	sh->nargs = c->n - i;
 }
@@ -192,18 +285,36 @@ static void do_shift(struct shell *sh, const struct cmd *c)
 	}
 }
 
+/* Variables that were its own are what they were before. */
+static void drop_locals(struct shell *sh, const struct names *local,
+			const struct var *was)
+{
+	const struct shell old = { .s = sh->s, .vars = was };
+
+	for (; local; local = local->next) {
+		size_t len = strlen(local->name);
+		const struct word *w = shell_get(&old, local->name, len);
+
+		shell_set_again(sh, local->name, len, w ? *w : unknown);
+	}
+}
+
 static void call_function(struct shell *sh, const struct func *f, struct cmd *c,
 			  struct done *out)
 {
-	struct flow in = { c->from, c->input, c->input_open };
+	struct flow in = { .from = c->from, .text = c->input, .open = c->input_open };
 	struct call call = { f->name, sh->calls };
-	const struct word *args = sh->args;
+	struct state was = state_of(sh);
+	const struct names *local = sh->local;
 	const char *src = sh->src;
 	TSTree *tree = sh->tree;
-	size_t nargs = sh->nargs;
+	bool returned = sh->returned;
 
 	sh->calls = &call;
 	if (f->alias) {
+		/* The words are what they are, whatever they hold. */
+		if (!known(c) || f->open)
+			judge_defer(sh->s);
 		shell_eval(sh,
 			   arena_printf(sh->s->arena, "%s %s", f->alias,
 					join(sh, c, 1, " ")),
@@ -213,45 +324,70 @@ static void call_function(struct shell *sh, const struct func *f, struct cmd *c,
 		sh->tree = f->tree;
 		sh->args = known(c) ? c->words + 1 : NULL;
 		sh->nargs = c->n - 1;
+		sh->local = NULL;
+		sh->returned = false;
 		sh->s->nested += f->tree != tree;
 		shell_walk(sh, f->body, &in, out);
 		sh->s->nested -= f->tree != tree;
 		sh->src = src;
 		sh->tree = tree;
-		sh->args = args;
-		sh->nargs = nargs;
+		sh->args = was.args;
+		sh->nargs = was.nargs;
+		drop_locals(sh, sh->local, was.vars);
+		if (sh->returned)
+			state_maybe(sh, &was);
+		sh->local = local;
+		sh->returned = returned;
 	}
 	sh->calls = call.next;
 }
 
-/* A function or alias of that name. True: it was one. */
-static bool run_function(struct shell *sh, struct cmd *c, struct done *out)
+/* It calls itself: true if that is a bomb or cannot be followed. */
+static bool runs_already(struct shell *sh, const struct func *f)
 {
-	const char *name = c->words[0].s;
-	const struct func *f;
+	struct word bomb = { "(fork-bomb)", 0, NULL };
+	struct cmd b = { .words = &bomb, .n = 1 };
 	const struct call *k;
 
-	for (f = sh->funcs; f && strcmp(f->name, name) != 0; f = f->next)
+	for (k = sh->calls; k && strcmp(k->name, f->name) != 0; k = k->next)
 		;
-	if (!f)
-		return false;
-	for (k = sh->calls; k; k = k->next) {
-		struct word bomb = { "(fork-bomb)", 0, NULL };
-		struct cmd b = { .words = &bomb, .n = 1 };
-
-		if (strcmp(k->name, name) != 0)
-			continue;
-		/* An alias may be named like what it stands for. */
-		if (f->alias)
-			return false;
-		if (sh->piped)
-			judge_command(sh->s, &b);
-		else
-			judge_defer(sh->s);
-		return true;
-	}
-	call_function(sh, f, c, out);
+	/* An alias may be named like what it stands for. */
+	if (!k || f->alias)
+		return k != NULL;
+	if (sh->piped)
+		judge_command(sh->s, &b);
+	else
+		judge_defer(sh->s);
 	return true;
+}
+
+bool run_function(struct shell *sh, struct cmd *c, struct done *out)
+{
+	const char *name = c->words[0].s;
+	const struct func *f, *next;
+	bool sure = false;
+
+	for (f = sh->funcs; f && !sure; f = next) {
+		struct state was = state_of(sh);
+
+		next = f->next;
+		if (strcmp(f->name, name) != 0)
+			continue;
+		if (f->gone && !f->maybe)
+			return false;
+		if (f->gone)
+			continue;
+		sure = !f->maybe;
+		if (runs_already(sh, f)) {
+			if (f->alias)
+				sure = false;
+			continue;
+		}
+		call_function(sh, f, c, out);
+		if (f->maybe)
+			state_maybe(sh, &was);
+	}
+	return sure;
 }
 
 enum builtin {
@@ -264,6 +400,11 @@ enum builtin {
 	B_READ,
 	B_SET,
 	B_SHIFT,
+	B_PRINTF,
+	B_WAIT,
+	B_LET,
+	B_TEST,
+	B_RETURN,
 };
 
 static enum builtin builtin_of(const char *name)
@@ -276,7 +417,9 @@ static enum builtin builtin_of(const char *name)
 		{ "eval", B_EVAL },    { "source", B_SOURCE },	{ ".", B_SOURCE },
 		{ "trap", B_TRAP },    { "alias", B_ALIAS },	{ "read", B_READ },
 		{ "mapfile", B_READ }, { "readarray", B_READ }, { "getopts", B_READ },
-		{ "set", B_SET },      { "shift", B_SHIFT },
+		{ "set", B_SET },      { "shift", B_SHIFT },	{ "printf", B_PRINTF },
+		{ "wait", B_WAIT },    { "let", B_LET },	{ "test", B_TEST },
+		{ "[", B_TEST },       { "return", B_RETURN },
 	};
 	size_t i;
 
@@ -314,28 +457,113 @@ static void run_builtin(struct shell *sh, enum builtin b, struct cmd *c, struct 
 	case B_SHIFT:
 		do_shift(sh, c);
 		break;
+	case B_PRINTF:
+		do_store(sh, c, 'v');
+		break;
+	case B_WAIT:
+		do_store(sh, c, 'p');
+		break;
+	case B_LET:
+		do_evaluate(sh, c, true);
+		break;
+	case B_TEST:
+		do_evaluate(sh, c, false);
+		break;
+	case B_RETURN:
+		sh->returned = true;
+		break;
 	case B_NONE:
 		break;
 	}
+}
+
+/* Words of the grammar that it takes for a program: time f, coproc X { f; */
+static void strip_reserved(struct shell *sh, struct cmd *c)
+{
+	static const char *const opening[] = { "{",    "!",  "then",  "do",   "else",
+					       "elif", "if", "while", "until" };
+	const char *name;
+	size_t i, n;
+
+	for (; c->n; c->words += n, c->n -= n) {
+		name = c->words[0].s;
+		n = 1;
+		if (strcmp(name, "time") == 0 && c->n > 1) {
+			while (n < c->n && (strcmp(c->words[n].s, "-p") == 0 ||
+					    strcmp(c->words[n].s, "--") == 0))
+				n++;
+			/* With other options it is a program. */
+			if (n < c->n && c->words[n].s[0] == '-')
+				return;
+			continue;
+		}
+		if (strcmp(name, "coproc") == 0 && c->n > 1) {
+			n += c->n > 2 && strcmp(c->words[2].s, "{") == 0;
+			continue;
+		}
+		for (i = 0; i < ARRAY_SIZE(opening); i++)
+			if (strcmp(opening[i], name) == 0)
+				break;
+		if (i == ARRAY_SIZE(opening))
+			return;
+		if (i > 1)
+			judge_defer(sh->s);
+	}
+}
+
+/* X=y before a command that the grammar sees as its arguments. */
+static void strip_assignments(struct shell *sh, struct cmd *c)
+{
+	while (c->n && !(c->words[0].flags & WORD_OPEN && !strchr(c->words[0].s, '='))) {
+		const char *s = c->words[0].s;
+		size_t len = strcspn(s, "=");
+		struct word value = c->words[0];
+
+		if (!s[len] || !len || isdigit((unsigned char)*s) ||
+		    strspn(s, "_0123456789abcdefghijklmnopqrstuvwxyz"
+			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != len)
+			return;
+		value.s = s + len + 1;
+		judge_variable(sh->s, s, len, &value);
+		shell_set(sh, s, len, unknown);
+		c->words++;
+		c->n--;
+	}
+}
+
+/* `command` and `builtin` keep functions out, but builtins are still builtins. */
+static bool strip_plain(struct cmd *c)
+{
+	bool plain = false;
+	size_t i;
+
+	while (c->n > 1 && (strcmp(c->words[0].s, "command") == 0 ||
+			    strcmp(c->words[0].s, "builtin") == 0)) {
+		for (i = 1; i < c->n && (strcmp(c->words[i].s, "-p") == 0 ||
+					 strcmp(c->words[i].s, "--") == 0);
+		     i++)
+			;
+		if (i == c->n || c->words[i].s[0] == '-')
+			return plain;
+		c->words += i;
+		c->n -= i;
+		plain = true;
+	}
+	return plain;
 }
 
 void shell_command(struct shell *sh, struct cmd *c, struct done *out)
 {
 	const char *text;
 	enum builtin b;
-	bool plain = false;
+	bool plain;
 
+	strip_reserved(sh, c);
+	strip_assignments(sh, c);
 	if (!c->n)
 		return;
 	text = output(sh, c);
-	/* `command` and `builtin` keep functions out, but builtins are still builtins. */
-	while (c->n > 1 && c->words[1].s[0] != '-' &&
-	       (strcmp(c->words[0].s, "command") == 0 ||
-		strcmp(c->words[0].s, "builtin") == 0)) {
-		c->words++;
-		c->n--;
-		plain = true;
-	}
+	plain = strip_plain(c);
 	if (c->words[0].flags & WORD_OPEN) {
 		judge_defer(sh->s);
 		note(sh, out, "?", NULL);
@@ -348,7 +576,6 @@ void shell_command(struct shell *sh, struct cmd *c, struct done *out)
 	judge_command(sh->s, c);
 	if (b)
 		run_builtin(sh, b, c, out);
-	if (strcmp(c->words[0].s, "printf") == 0 && c->n > 2 &&
-	    strcmp(c->words[1].s, "-v") == 0)
-		shell_set(sh, c->words[2].s, strlen(c->words[2].s), unknown);
+	else
+		run_declaration(sh, c);
 }

@@ -139,6 +139,12 @@ void judge_apply(struct scene *s, enum verdict_kind kind, enum tri sure, const c
 /* A command and all that it would run. */
 void judge_command(struct scene *s, struct cmd *c);
 
+/*
+ * A variable is set: it may be one whose value a program runs, or takes its programs from.
+ */
+void judge_variable(struct scene *s, const char *name, size_t len,
+		    const struct word *value);
+
 /* A redirection that writes to @target. */
 void judge_write(struct scene *s, const struct word *target);
 

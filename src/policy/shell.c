@@ -17,88 +17,64 @@ bool node_is(TSNode n, const char *type)
 	return strcmp(ts_node_type(n), type) == 0;
 }
 
-const struct word *shell_get(const struct shell *sh, const char *name, size_t len)
+/* if, case: each branch begins as the first one does. */
+static void walk_branches(struct shell *sh, TSNode n, const struct flow *in,
+			  struct done *out)
 {
-	const struct var *v;
+	uint32_t count = ts_node_child_count(n), i;
+	struct state was = state_of(sh), start = was;
 
-	for (v = sh->vars; v; v = v->next)
-		if (strlen(v->name) == len && memcmp(v->name, name, len) == 0)
-			return &v->value;
-	return NULL;
-}
+	for (i = 0; i < count; i++) {
+		TSNode c = ts_node_child(n, i);
 
-void shell_set(struct shell *sh, const char *name, size_t len, struct word value)
-{
-	struct var *v = arena_take(sh->s->arena, sizeof(*v));
-
-	v->name = arena_str(sh->s->arena, name, len);
-	v->value = value;
-	v->next = sh->vars;
-	sh->vars = v;
-}
-
-static void set_known(struct shell *sh, const char *name, const char *value)
-{
-	shell_set(sh, name, strlen(name), (struct word){ value, 0, NULL });
-}
-
-void shell_forget(struct shell *sh)
-{
-	sh->vars = NULL;
-	sh->args = NULL;
-	sh->s->cwd = NULL;
-}
-
-struct state {
-	const struct var *vars;
-	const struct func *funcs;
-	const struct word *args;
-	size_t nargs;
-	const char *cwd;
-};
-
-static struct state state_of(const struct shell *sh)
-{
-	return (struct state){ sh->vars, sh->funcs, sh->args, sh->nargs, sh->s->cwd };
-}
-
-static void state_back(struct shell *sh, const struct state *was)
-{
-	sh->vars = was->vars;
-	sh->funcs = was->funcs;
-	sh->args = was->args;
-	sh->nargs = was->nargs;
-	sh->s->cwd = was->cwd;
-}
-
-/* What may or may not have run: what it changed is not known any more. */
-static void state_maybe(struct shell *sh, const struct state *was)
-{
-	static const struct word unknown = { "", WORD_OPEN, NULL };
-	const struct var *now = sh->vars, *v;
-	const char *cwd = sh->s->cwd;
-
-	for (v = now; v && v != was->vars; v = v->next)
-		;
-	if (!v && was->vars) {
-		shell_forget(sh);
-		return;
+		if (node_is(c, "then") || node_is(c, "in"))
+			start = state_of(sh);
+		if (!ts_node_is_named(c))
+			continue;
+		if (node_is(c, "elif_clause") || node_is(c, "else_clause") ||
+		    node_is(c, "case_item"))
+			state_maybe(sh, &start);
+		shell_walk(sh, c, in, out);
 	}
-	sh->vars = was->vars;
-	for (v = now; v != was->vars; v = v->next)
-		shell_set(sh, v->name, strlen(v->name), unknown);
-	if (!cwd || !was->cwd || strcmp(cwd, was->cwd) != 0)
-		sh->s->cwd = NULL;
-	if (sh->args != was->args)
-		sh->args = NULL;
+	state_maybe(sh, &was);
 }
 
-static void maybe_children(struct shell *sh, TSNode n, const struct flow *in,
-			   struct done *out)
+/* What a round of a loop sets is not known in the next one. */
+static void walk_loop(struct shell *sh, TSNode n, const struct flow *in, struct done *out)
 {
 	struct state was = state_of(sh);
 
 	shell_children(sh, n, in, out);
+	if (!state_same(sh, &was)) {
+		state_maybe(sh, &was);
+		shell_children(sh, n, in, out);
+	}
+	state_maybe(sh, &was);
+}
+
+/* for ((…)): what stands in its head is arithmetic. */
+static void walk_counting(struct shell *sh, TSNode n, const struct flow *in,
+			  struct done *out)
+{
+	uint32_t count = ts_node_named_child_count(n), i;
+	struct state was = state_of(sh);
+	TSNode body = { 0 };
+
+	for (i = 0; i < count; i++) {
+		TSNode c = ts_node_named_child(n, i);
+
+		if (node_is(c, "do_group") || node_is(c, "compound_statement"))
+			body = c;
+		else
+			shell_walk(sh, c, NULL, out);
+	}
+	if (ts_node_is_null(body)) {
+		judge_defer(sh->s);
+		return;
+	}
+	walk_arithmetic(sh, sh->src + ts_node_start_byte(n),
+			ts_node_start_byte(body) - ts_node_start_byte(n));
+	walk_loop(sh, body, in, out);
 	state_maybe(sh, &was);
 }
 
@@ -110,13 +86,16 @@ void shell_sub(struct shell *sh, TSNode n, const struct flow *in, struct done *o
 	state_back(sh, &was);
 }
 
-/* a | b | c, from the child @at on. @last: what the last one has besides the pipe. */
-static void walk_pipe(struct shell *sh, TSNode n, const struct flow *in,
-		      const struct flow *last, struct done *out)
+void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct flow *last,
+	       struct done *out)
 {
 	uint32_t count = ts_node_named_child_count(n), i;
 	struct flow flow = in ? *in : (struct flow){ 0 };
 
+	flow.given = false;
+	flow.words = NULL;
+	while (count && node_is(ts_node_named_child(n, count - 1), "comment"))
+		count--;
 	sh->piped++;
 	for (i = 0; i < count; i++) {
 		struct state was = state_of(sh);
@@ -125,7 +104,15 @@ static void walk_pipe(struct shell *sh, TSNode n, const struct flow *in,
 
 		if (node_is(child, "comment"))
 			continue;
-		shell_walk(sh, child, last && i + 1 == count ? last : &flow, &done);
+		if (last && i + 1 == count) {
+			/* Its redirections count more than the pipe. */
+			struct flow own = last->given ? *last : flow;
+
+			own.words = last->words;
+			walk_last(sh, child, &flow, &own, &done);
+		} else {
+			shell_walk(sh, child, &flow, &done);
+		}
 		state_back(sh, &was);
 		if (i + 1 == count) {
 			out->text = out->commands ? NULL : done.text;
@@ -157,267 +144,227 @@ static void walk_pipe(struct shell *sh, TSNode n, const struct flow *in,
 	sh->piped--;
 }
 
-static void walk_list(struct shell *sh, TSNode n, const struct flow *in,
-		      const struct flow *last, struct done *out)
+/* How far a list of commands has come that no failure has cut short. */
+struct listing {
+	struct state sure;
+	bool failing;
+};
+
+static bool cannot_fail(const struct shell *sh, TSNode n)
+{
+	size_t from = ts_node_start_byte(n), to = ts_node_end_byte(n);
+
+	if (node_is(n, "declaration_command") || node_is(n, "function_definition"))
+		return true;
+	return (node_is(n, "variable_assignment") ||
+		node_is(n, "variable_assignments")) &&
+	       !memchr(sh->src + from, '`', to - from) &&
+	       !memmem(sh->src + from, to - from, "$(", 2);
+}
+
+static void walk_parts(struct shell *sh, TSNode n, const struct flow *in,
+		       const struct flow *last, struct done *out, struct listing *l)
 {
 	uint32_t count = ts_node_child_count(n), i;
 	bool other = false;
 
 	for (i = 0; i < count; i++) {
 		TSNode child = ts_node_child(n, i);
-		const struct flow *f = last && i + 1 == count ? last : in;
+		const struct flow *f = i + 1 == count ? last : NULL;
 		struct state was = state_of(sh);
 
 		if (!ts_node_is_named(child)) {
 			other = node_is(child, "||");
 			continue;
 		}
-		shell_walk(sh, child, f, out);
+		if (node_is(child, "list"))
+			walk_parts(sh, child, in, f, out, l);
+		else if (f)
+			walk_last(sh, child, in, f, out);
+		else
+			shell_walk(sh, child, in, out);
 		if (other)
 			state_maybe(sh, &was);
-	}
-}
-
-static void walk_assignment(struct shell *sh, TSNode n)
-{
-	TSNode name = ts_node_named_child(n, 0);
-	size_t from = ts_node_start_byte(name), to = ts_node_end_byte(name);
-	size_t at = to, end = ts_node_end_byte(n);
-	const struct word *old = shell_get(sh, sh->src + from, to - from);
-	struct done done = { 0 };
-	struct word value;
-	bool more = false;
-
-	if (sh->src[at] == '+') {
-		more = true;
-		at++;
-	}
-	at += sh->src[at] == '=';
-	if (!node_is(name, "variable_name") || (at < end && sh->src[at] == '(')) {
-		shell_children(sh, n, NULL, &done);
-		value = (struct word){ "", WORD_OPEN, NULL };
-		to = from + strcspn(sh->src + from, "[=+");
-	} else {
-		value = word_value(sh, at, end);
-	}
-	if (more && old && !(old->flags & WORD_OPEN) && !(value.flags & WORD_OPEN))
-		value.s = arena_printf(sh->s->arena, "%s%s", old->s, value.s);
-	else if (more)
-		value.flags |= WORD_OPEN;
-	shell_set(sh, sh->src + from, to - from, value);
-}
-
-static bool is_redirect(TSNode n)
-{
-	return node_is(n, "file_redirect") || node_is(n, "heredoc_redirect") ||
-	       node_is(n, "herestring_redirect");
-}
-
-/* The word behind the operator: touching children belong together. */
-static struct word redirect_target(struct shell *sh, TSNode n, char *op, size_t size)
-{
-	uint32_t count = ts_node_child_count(n), i;
-	size_t from = 0, to = 0;
-
-	op[0] = 0;
-	for (i = 0; i < count; i++) {
-		TSNode c = ts_node_child(n, i);
-
-		if (node_is(c, "file_descriptor"))
-			continue;
-		if (!op[0] && !ts_node_is_named(c)) {
-			snprintf(op, size, "%s", ts_node_type(c));
-			continue;
+		if (!l->failing) {
+			l->sure = state_of(sh);
+			l->failing = !cannot_fail(sh, child);
 		}
-		if (!to)
-			from = ts_node_start_byte(c);
-		else if (ts_node_start_byte(c) != to)
-			break;
-		to = ts_node_end_byte(c);
-	}
-	return word_value(sh, from, to);
-}
-
-/* The text of a heredoc. */
-static void walk_heredoc(struct shell *sh, TSNode n, struct flow *in)
-{
-	uint32_t count = ts_node_child_count(n), i;
-	bool quoted = false, tabs = false;
-	size_t from, to;
-	struct word w;
-	char *p, *q;
-
-	for (i = 0; i < count; i++) {
-		TSNode c = ts_node_child(n, i);
-
-		from = ts_node_start_byte(c);
-		to = ts_node_end_byte(c);
-		if (node_is(c, "<<-"))
-			tabs = true;
-		if (node_is(c, "heredoc_start"))
-			quoted = strcspn(sh->src + from, "'\"\\") < to - from;
-		if (!node_is(c, "heredoc_body"))
-			continue;
-		if (quoted)
-			w = (struct word){ arena_str(sh->s->arena, sh->src + from,
-						     to - from),
-					   0, NULL };
-		else
-			w = word_body(sh, from, to);
-		in->from = w.from;
-		in->open = w.flags & WORD_OPEN;
-		in->text = NULL;
-		if (in->open)
-			continue;
-		in->text = p = q = arena_str(sh->s->arena, w.s, strlen(w.s));
-		for (; tabs && *q; q++)
-			if (*q != '\t' ||
-			    (q > in->text && q[-1] != '\n' && q[-1] != '\t'))
-				*p++ = *q;
-		if (tabs)
-			*p = 0;
 	}
 }
 
-static void walk_redirect(struct shell *sh, TSNode n, struct flow *in)
+/* a && b || c: within it the next one sees what the one before has done, behind it nobody may. */
+void walk_list(struct shell *sh, TSNode n, const struct flow *in, const struct flow *last,
+	       struct done *out)
 {
-	struct word target;
-	char op[8];
+	struct listing l = { state_of(sh), false };
+	const char *cwd;
 
-	if (node_is(n, "heredoc_redirect")) {
-		walk_heredoc(sh, n, in);
+	walk_parts(sh, n, in, last, out, &l);
+	cwd = sh->s->cwd;
+	if (state_same(sh, &l.sure))
 		return;
-	}
-	target = redirect_target(sh, n, op, sizeof(op));
-	if (node_is(n, "herestring_redirect") || strcmp(op, "<<<") == 0) {
-		in->from = target.from;
-		in->open = target.flags & WORD_OPEN;
-		in->text = in->open ? NULL : target.s;
-	} else if (strcmp(op, "<") == 0 || strcmp(op, "<&") == 0) {
-		in->from = target.from;
-		in->open = true;
-		in->text = NULL;
-	} else if (strcmp(op, ">&") != 0 || strspn(target.s, "0123456789-") == 0) {
-		judge_write(sh->s, &target);
-	}
+	state_maybe(sh, &l.sure);
+	/* cd x && make; rm y: where it began, names are not about more than in x. */
+	if (l.sure.cwd && l.sure.cwd == sh->start)
+		sh->s->cwd = cwd;
 }
 
-/* What follows a heredoc on its line: more redirections, a pipe, && and more. */
-static void walk_behind_heredoc(struct shell *sh, TSNode n, struct done *out)
+void walk_last(struct shell *sh, TSNode n, const struct flow *in, const struct flow *last,
+	       struct done *out)
 {
-	uint32_t count = ts_node_named_child_count(n), i;
-
-	for (i = 0; i < count; i++) {
-		TSNode c = ts_node_named_child(n, i);
-		struct flow none = { 0 };
-
-		if (node_is(c, "heredoc_start") || node_is(c, "heredoc_body") ||
-		    node_is(c, "heredoc_end") || node_is(c, "file_descriptor")) {
-			continue;
-		} else if (node_is(c, "pipeline")) {
-			struct flow f = { out->names, out->text, !out->text };
-
-			walk_pipe(sh, c, &f, NULL, out);
-		} else if (is_redirect(c)) {
-			walk_redirect(sh, c, &none);
-		} else {
-			shell_walk(sh, c, NULL, out);
-		}
-	}
+	if (node_is(n, "pipeline"))
+		walk_pipe(sh, n, in, last, out);
+	else if (node_is(n, "list"))
+		walk_list(sh, n, in, last, out);
+	else if (node_is(n, "negated_command") && ts_node_named_child_count(n) == 1)
+		walk_last(sh, ts_node_named_child(n, 0), in, last, out);
+	else
+		shell_walk(sh, n, last, out);
 }
 
-static void walk_redirected(struct shell *sh, TSNode n, const struct flow *in,
-			    struct done *out)
+static void note_place(struct shell *sh, TSNode n)
 {
-	uint32_t count = ts_node_named_child_count(n), i;
-	struct flow f = in ? *in : (struct flow){ 0 };
-	TSNode body = { 0 };
-	bool late; /* cd x && y > z: the file is in x */
-
-	for (i = 0; i < count; i++) {
-		TSNode c = ts_node_named_child(n, i);
-
-		if (!is_redirect(c) && ts_node_is_null(body))
-			body = c;
-	}
-	late = !ts_node_is_null(body) && node_is(body, "list");
-	for (i = 0; i < count; i++) {
-		TSNode c = ts_node_named_child(n, i);
-
-		if (is_redirect(c) && !(late && node_is(c, "file_redirect")))
-			walk_redirect(sh, c, &f);
-	}
-	if (!ts_node_is_null(body)) {
-		/* It belongs to the last command of what stands before it. */
-		if (node_is(body, "pipeline"))
-			walk_pipe(sh, body, in, f.text || f.from ? &f : NULL, out);
-		else if (node_is(body, "list"))
-			walk_list(sh, body, in, &f, out);
-		else
-			shell_walk(sh, body, &f, out);
-	}
-	for (i = 0; i < count; i++) {
-		TSNode c = ts_node_named_child(n, i);
-
-		if (node_is(c, "heredoc_redirect"))
-			walk_behind_heredoc(sh, c, out);
-		else if (late && node_is(c, "file_redirect"))
-			walk_redirect(sh, c, &f);
-	}
-}
-
-static void walk_command(struct shell *sh, TSNode n, const struct flow *in,
-			 struct done *out)
-{
-	uint32_t count = ts_node_child_count(n), i;
-	struct flow f = in ? *in : (struct flow){ 0 };
-	struct words words = { 0 };
-	struct cmd c = { 0 };
-	size_t from = 0, to = 0;
-
 	if (sh->s->nested == 1) {
 		sh->s->from = ts_node_start_byte(n);
 		sh->s->to = ts_node_end_byte(n);
 	}
+}
+
+static void add_word(struct shell *sh, size_t from, size_t to, struct words *words)
+{
+	if (to && !is_fd_name(sh->src, from, to))
+		words_add(sh, from, to, words);
+}
+
+/* ((…)), which the grammar takes for the name of a command. */
+static bool is_arithmetic(TSNode n)
+{
+	return node_is(n, "command_name") && ts_node_named_child_count(n) == 1 &&
+	       node_is(ts_node_named_child(n, 0), "arithmetic_expansion") &&
+	       node_is(ts_node_child(ts_node_named_child(n, 0), 0), "((");
+}
+
+/* The words of a command, those behind its redirections too. */
+static void read_words(struct shell *sh, TSNode n, struct flow *f, struct words *words)
+{
+	uint32_t count = ts_node_child_count(n), i;
+	struct flow earlier = { 0 };
+	size_t from = 0, to = 0;
+	const struct span *w;
+	bool given = f->given;
+
 	for (i = 0; i < count; i++) {
 		TSNode child = ts_node_child(n, i);
 
-		if (node_is(child, "variable_assignment")) {
-			struct state was = state_of(sh);
-
-			/* For this command alone. */
-			walk_assignment(sh, child);
-			state_back(sh, &was);
+		if (node_is(child, "variable_assignment"))
 			continue;
-		}
 		if (is_redirect(child)) {
-			walk_redirect(sh, child, &f);
+			add_word(sh, from, to, words);
+			to = 0;
+			/* One of those behind all words counts more. */
+			walk_redirect(sh, child, given ? &earlier : f);
 			continue;
 		}
 		if (node_is(child, "ERROR") || node_is(child, "comment")) {
 			judge_defer(sh->s);
 			continue;
 		}
-		if (to && ts_node_start_byte(child) != to) {
-			words_add(sh, from, to, &words);
+		if (to && !words_touch(sh->src, to, ts_node_start_byte(child))) {
+			add_word(sh, from, to, words);
 			to = 0;
 		}
 		if (!to)
 			from = ts_node_start_byte(child);
 		to = ts_node_end_byte(child);
+		if (node_is(child, "subshell") || is_arithmetic(child)) {
+			/* time (…), ((…)) */
+			struct done done = { 0 };
+
+			shell_walk(sh, child, f, &done);
+			to = 0;
+		}
 	}
-	if (to)
-		words_add(sh, from, to, &words);
+	add_word(sh, from, to, words);
+	for (w = f->words; w; w = w->next)
+		add_word(sh, w->from, w->to, words);
+}
+
+/* X=y before a command: its functions and builtins see it. How many there are. */
+static unsigned set_before(struct shell *sh, TSNode n)
+{
+	uint32_t count = ts_node_child_count(n), i;
+	unsigned set = 0;
+
+	for (i = 0; i < count; i++) {
+		TSNode child = ts_node_child(n, i);
+
+		if (!node_is(child, "variable_assignment"))
+			continue;
+		walk_assignment(sh, child);
+		set++;
+	}
+	return set;
+}
+
+/* Such variables have their old values again, and after some builtins perhaps not. */
+static void set_back(struct shell *sh, const struct var *set, const struct var *was)
+{
+	static const struct word unknown = { "", WORD_OPEN, NULL };
+	const struct shell old = { .s = sh->s, .vars = was };
+
+	for (; set && set != was; set = set->next) {
+		size_t len = strlen(set->name);
+		const struct word *w = shell_get(&old, set->name, len);
+
+		/* Not by shell_set(): what it may do there has been judged. */
+		if (w && !(w->flags & WORD_OPEN) && strcmp(set->name, "IFS") == 0)
+			shell_set(sh, set->name, len, *w);
+		else
+			shell_set_again(sh, set->name, len, w ? *w : unknown);
+	}
+}
+
+void walk_command(struct shell *sh, TSNode n, const struct flow *in, struct done *out)
+{
+	struct flow f = in ? *in : (struct flow){ 0 };
+	const struct var *was, *set;
+	struct words words = { 0 };
+	struct cmd c = { 0 };
+	unsigned before;
+
+	note_place(sh, n);
+	if (!f.from && !f.text && !f.open)
+		f = (struct flow){ .from = sh->input.from,
+				   .text = sh->input.text,
+				   .open = sh->input.open,
+				   .words = f.words };
+	read_words(sh, n, &f, &words);
+	was = sh->vars;
+	before = set_before(sh, n);
+	set = sh->vars;
 	c.words = words.v;
 	c.n = words.n;
 	c.from = f.from;
 	c.input = f.text;
 	c.input_open = f.open;
-	if (sh->s->nested == 1) {
-		sh->s->from = ts_node_start_byte(n);
-		sh->s->to = ts_node_end_byte(n);
-	}
+	note_place(sh, n);
 	shell_command(sh, &c, out);
+	if (c.n == 1 && f.given && strcmp(c.words[0].s, "exec") == 0)
+		sh->input = f;
+	if (before && words.n)
+		set_back(sh, set, was);
+}
+
+/* Is more different from what it was than the variable of the loop? */
+static bool changes_more(const struct shell *sh, const struct state *was,
+			 const char *name, size_t len)
+{
+	const struct var *v = sh->vars;
+
+	for (; v && v != was->vars; v = v->next)
+		if (strlen(v->name) != len || memcmp(v->name, name, len) != 0)
+			return true;
+	return sh->funcs != was->funcs || sh->args != was->args || sh->s->cwd != was->cwd;
 }
 
 static void walk_for(struct shell *sh, TSNode n, const struct flow *in, struct done *out)
@@ -427,6 +374,7 @@ static void walk_for(struct shell *sh, TSNode n, const struct flow *in, struct d
 	struct words words = { 0 };
 	TSNode name = { 0 }, body = { 0 };
 	size_t from = 0, to = 0, k;
+	unsigned round;
 
 	for (i = 0; i < count; i++) {
 		TSNode c = ts_node_child(n, i);
@@ -436,7 +384,7 @@ static void walk_for(struct shell *sh, TSNode n, const struct flow *in, struct d
 		} else if (node_is(c, "variable_name") && ts_node_is_null(name)) {
 			name = c;
 		} else if (ts_node_is_named(c)) {
-			if (to && ts_node_start_byte(c) != to) {
+			if (to && !words_touch(sh->src, to, ts_node_start_byte(c))) {
 				words_add(sh, from, to, &words);
 				to = 0;
 			}
@@ -457,17 +405,45 @@ static void walk_for(struct shell *sh, TSNode n, const struct flow *in, struct d
 		words.v[0] = (struct word){ "", WORD_OPEN, NULL };
 		words.n = 1;
 	}
-	for (k = 0; k < words.n && sh->s->steps; k++) {
-		shell_set(sh, sh->src + from, to - from, words.v[k]);
-		shell_children(sh, body, in, out);
+	for (round = 0; round < 2; round++) {
+		for (k = 0; k < words.n && sh->s->steps; k++) {
+			shell_set(sh, sh->src + from, to - from, words.v[k]);
+			shell_children(sh, body, in, out);
+		}
+		state_maybe(sh, &was);
+		if (!changes_more(sh, &was, sh->src + from, to - from))
+			break;
 	}
-	state_maybe(sh, &was);
+}
+
+static bool is_special(const char *name)
+{
+	static const char *const special[] = {
+		"command_not_found_handle",
+		"[",
+		"declare",
+		"typeset",
+		"export",
+		"readonly",
+		"local",
+		"unset",
+		"unsetenv",
+		"time",
+		"coproc",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(special); i++)
+		if (strcmp(special[i], name) == 0)
+			return true;
+	return false;
 }
 
 static void walk_function(struct shell *sh, TSNode n)
 {
 	uint32_t count = ts_node_named_child_count(n);
 	struct func *f = arena_take(sh->s->arena, sizeof(*f));
+	struct done done = { 0 };
 	TSNode name;
 
 	if (count < 2)
@@ -480,33 +456,29 @@ static void walk_function(struct shell *sh, TSNode n)
 	f->tree = sh->tree;
 	f->next = sh->funcs;
 	sh->funcs = f;
+	if (is_special(f->name)) {
+		/* It runs without being called so, or by what the grammar takes for its own. */
+		struct word word = { f->name, 0, NULL };
+		struct cmd c = { .words = &word, .n = 1, .more = true };
+
+		run_function(sh, &c, &done);
+	}
 }
 
-static void walk_declaration(struct shell *sh, TSNode n)
+/* [ -v 'a[$(…)]' ] */
+static void walk_tested(struct shell *sh, TSNode n)
 {
 	uint32_t count = ts_node_named_child_count(n), i;
-	bool reference = false;
 
 	for (i = 0; i < count; i++) {
 		TSNode c = ts_node_named_child(n, i);
 		size_t from = ts_node_start_byte(c), to = ts_node_end_byte(c);
 
-		if (node_is(c, "variable_assignment")) {
-			walk_assignment(sh, c);
-			if (reference)
-				shell_set(sh, sh->src + from,
-					  strcspn(sh->src + from, "=+["),
-					  (struct word){ "", WORD_OPEN, NULL });
-		} else if (node_is(c, "variable_name")) {
-			if (node_is(n, "unset_command"))
-				shell_set(sh, sh->src + from, to - from,
-					  (struct word){ "", WORD_OPEN, NULL });
-		} else {
-			/* Names for other variables, arithmetic: not followed. */
-			word_value(sh, from, to);
-			reference |= sh->src[from] == '-' &&
-				     memchr(sh->src + from, 'n', to - from);
-		}
+		if (node_is(c, "raw_string") && memchr(sh->src + from, '[', to - from))
+			walk_subscripts(sh, word_value(sh, from, to).s);
+		else if (node_is(c, "unary_expression") ||
+			 node_is(c, "binary_expression"))
+			walk_tested(sh, c);
 	}
 }
 
@@ -525,7 +497,12 @@ enum kind {
 	KIND_LIST,
 	KIND_REDIRECTED,
 	KIND_SUB,
-	KIND_MAYBE,
+	KIND_BRANCHES,
+	KIND_LOOP,
+	KIND_COUNTING,
+	KIND_ARITHMETIC,
+	KIND_GROUP,
+	KIND_TEST,
 	KIND_FOR,
 	KIND_FUNCTION,
 	KIND_DECLARATION,
@@ -547,10 +524,13 @@ static enum kind kind_of(TSNode n)
 		{ "subshell", KIND_SUB },
 		{ "command_substitution", KIND_SUB },
 		{ "process_substitution", KIND_SUB },
-		{ "if_statement", KIND_MAYBE },
-		{ "while_statement", KIND_MAYBE },
-		{ "case_statement", KIND_MAYBE },
-		{ "c_style_for_statement", KIND_MAYBE },
+		{ "if_statement", KIND_BRANCHES },
+		{ "case_statement", KIND_BRANCHES },
+		{ "while_statement", KIND_LOOP },
+		{ "c_style_for_statement", KIND_COUNTING },
+		{ "arithmetic_expansion", KIND_ARITHMETIC },
+		{ "compound_statement", KIND_GROUP },
+		{ "test_command", KIND_TEST },
 		{ "for_statement", KIND_FOR },
 		{ "function_definition", KIND_FUNCTION },
 		{ "declaration_command", KIND_DECLARATION },
@@ -570,13 +550,26 @@ static enum kind kind_of(TSNode n)
 
 void shell_walk(struct shell *sh, TSNode n, const struct flow *in, struct done *out)
 {
+	struct flow plain;
+	enum kind kind;
+
 	if (sh->depth >= WALK_MAX || !sh->s->steps) {
 		judge_defer(sh->s);
 		return;
 	}
 	sh->depth++;
 	sh->s->steps--;
-	switch (kind_of(n)) {
+	kind = kind_of(n);
+	if (in && (in->words || in->given) && kind != KIND_COMMAND &&
+	    kind != KIND_REDIRECTED) {
+		if (in->words)
+			judge_defer(sh->s);
+		plain = *in;
+		plain.words = NULL;
+		plain.given = false;
+		in = &plain;
+	}
+	switch (kind) {
 	case KIND_COMMAND:
 		walk_command(sh, n, in, out);
 		break;
@@ -592,8 +585,27 @@ void shell_walk(struct shell *sh, TSNode n, const struct flow *in, struct done *
 	case KIND_SUB:
 		shell_sub(sh, n, in, out);
 		break;
-	case KIND_MAYBE:
-		maybe_children(sh, n, in, out);
+	case KIND_BRANCHES:
+		walk_branches(sh, n, in, out);
+		break;
+	case KIND_LOOP:
+		walk_loop(sh, n, in, out);
+		break;
+	case KIND_COUNTING:
+		walk_counting(sh, n, in, out);
+		break;
+	case KIND_TEST:
+		shell_children(sh, n, in, out);
+		walk_tested(sh, n);
+		break;
+	case KIND_GROUP:
+	case KIND_ARITHMETIC:
+		shell_children(sh, n, in, out);
+		if (strncmp(sh->src + ts_node_start_byte(n), "((", 2) == 0 ||
+		    strncmp(sh->src + ts_node_start_byte(n), "$((", 3) == 0 ||
+		    strncmp(sh->src + ts_node_start_byte(n), "$[", 2) == 0)
+			walk_arithmetic(sh, sh->src + ts_node_start_byte(n),
+					ts_node_end_byte(n) - ts_node_start_byte(n));
 		break;
 	case KIND_FOR:
 		walk_for(sh, n, in, out);
@@ -670,6 +682,11 @@ void shell_eval(struct shell *sh, const char *text, const struct flow *in,
 	sh->tree = tree;
 }
 
+static void set_known(struct shell *sh, const char *name, const char *value)
+{
+	shell_set(sh, name, strlen(name), (struct word){ value, 0, NULL });
+}
+
 void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c,
 		 size_t args)
 {
@@ -687,12 +704,16 @@ void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd
 	/* With a NUL behind it, and not longer than the first one. */
 	text = arena_str(s->arena, text, len);
 	if (c)
-		in = (struct flow){ c->from, c->input, c->input_open };
+		in = (struct flow){ .from = c->from,
+				    .text = c->input,
+				    .open = c->input_open };
+	sh.start = cwd;
 	if (args && !c->more) {
 		sh.nargs = args < c->n ? c->n - args : 0;
 		sh.args = c->words + c->n - sh.nargs;
 	}
 	shell_eval(&sh, text, &in, &done);
+	run_traps(&sh);
 	s->cwd = cwd;
 	s->from = from;
 	s->to = to;

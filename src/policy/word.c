@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct maker {
 	bool begun;   /* there is a word, maybe an empty one */
 	bool split;   /* unquoted expansions are split */
 	bool in_tree; /* the text is that of the tree */
+	bool quiet;   /* what is not in it has been judged there */
 };
 
 static void put(struct maker *m, char c)
@@ -50,8 +52,13 @@ static void put_open(struct maker *m, bool quoted, const struct names *from)
 static void put_value(struct maker *m, const struct word *w, bool quoted)
 {
 	const struct word *ifs = shell_get(m->sh, "IFS", 3);
-	const char *sep = ifs && !(ifs->flags & WORD_OPEN) ? ifs->s : " \t\n", *p;
+	const char *sep = ifs ? ifs->s : " \t\n", *p;
 
+	if (!quoted && m->split && ifs && ifs->flags & WORD_OPEN) {
+		/* Nobody knows what separates its words. */
+		put_open(m, quoted, w->from);
+		return;
+	}
 	for (p = w->s; *p; p++) {
 		if (!quoted && m->split && strchr(sep, *p)) {
 			finish(m);
@@ -102,7 +109,8 @@ static size_t put_output(struct maker *m, size_t off, size_t end, bool quoted)
 	size_t len;
 
 	if (ts_node_is_null(n)) {
-		judge_defer(m->sh->s);
+		if (!m->quiet)
+			judge_defer(m->sh->s);
 		put_open(m, quoted, NULL);
 		return end;
 	}
@@ -122,18 +130,38 @@ static size_t put_output(struct maker *m, size_t off, size_t end, bool quoted)
 static size_t put_file(struct maker *m, size_t off, size_t end)
 {
 	TSNode n = node_at(m, off, "process_substitution");
+	/* Whoever writes to >(…) says what it reads. */
+	const struct flow in = { .open = m->sh->src[off] == '>' };
 	struct done done = { 0 };
 
 	if (ts_node_is_null(n)) {
-		judge_defer(m->sh->s);
+		if (!m->quiet)
+			judge_defer(m->sh->s);
 		put_open(m, true, NULL);
 		return end;
 	}
-	shell_sub(m->sh, n, NULL, &done);
+	shell_sub(m->sh, n, in.open ? &in : NULL, &done);
 	m->begun = true;
 	m->cur.flags |= WORD_FILE;
 	m->cur.from = done.names;
 	return ts_node_end_byte(n);
+}
+
+/* All parameters as one word: "$*", and both where words are not split. */
+static void put_joined(struct maker *m)
+{
+	const struct shell *sh = m->sh;
+	const struct word *ifs = shell_get(sh, "IFS", 3);
+	size_t i;
+
+	for (i = 0; i < sh->nargs; i++) {
+		if (i && ifs && ifs->flags & WORD_OPEN)
+			put_open(m, true, NULL);
+		else if (i && (!ifs || ifs->s[0]))
+			put(m, ifs ? ifs->s[0] : ' ');
+		put_value(m, &sh->args[i], true);
+	}
+	m->begun = true;
 }
 
 static void put_variable(struct maker *m, const char *name, size_t len, bool quoted)
@@ -143,6 +171,11 @@ static void put_variable(struct maker *m, const char *name, size_t len, bool quo
 	const char *cwd = NULL;
 	size_t i;
 
+	if (len == 1 && (*name == '@' || *name == '*') && sh->args &&
+	    (!m->split || (*name == '*' && quoted))) {
+		put_joined(m);
+		return;
+	}
 	if (len == 1 && (*name == '@' || *name == '*') && sh->args) {
 		for (i = 0; i < sh->nargs; i++) {
 			if (i)
@@ -182,6 +215,18 @@ static size_t name_len(const char *s)
 	return n;
 }
 
+/* ${!x} and ${x@P} evaluate what they find: it may hold a $(…). */
+static void judge_indirect(struct shell *sh, const char *src, size_t size, size_t len)
+{
+	const char *end = src + size;
+
+	if (src[2] == '!' && size > 4 && !memchr("*@", end[-2], 2) &&
+	    !(end[-2] == ']' && memchr("*@", end[-3], 2)))
+		judge_defer(sh->s);
+	if (size > 2 + len && memmem(src + 2 + len, size - 2 - len, "@P", 2))
+		judge_defer(sh->s);
+}
+
 /* ${…}: known if it is a plain name, or one with a default that is not needed. */
 static size_t put_braces(struct maker *m, size_t off, size_t end, bool quoted)
 {
@@ -190,6 +235,7 @@ static size_t put_braces(struct maker *m, size_t off, size_t end, bool quoted)
 	size_t len = name_len(src + 2), stop;
 	const struct word *w;
 	struct done done = { 0 };
+	bool known;
 
 	if (ts_node_is_null(n)) {
 		const char *close = memchr(src, '}', end - off);
@@ -199,15 +245,19 @@ static size_t put_braces(struct maker *m, size_t off, size_t end, bool quoted)
 		stop = ts_node_end_byte(n);
 		shell_children(m->sh, n, NULL, &done);
 	}
-	w = shell_get(m->sh, src + 2, len);
+	w = len ? shell_get(m->sh, src + 2, len) : NULL;
+	known = w && w->s[0] && !(w->flags & WORD_OPEN);
 	if (len && src[2 + len] == '}')
 		put_variable(m, src + 2, len, quoted);
-	else if (len && w && w->s[0] && !(w->flags & WORD_OPEN) &&
-		 (src[2 + len] == '-' || strncmp(src + 2 + len, ":-", 2) == 0 ||
-		  strncmp(src + 2 + len, ":=", 2) == 0))
+	else if (known && (src[2 + len] == '-' || strncmp(src + 2 + len, ":-", 2) == 0 ||
+			   src[2 + len] == '=' || strncmp(src + 2 + len, ":=", 2) == 0))
 		put_value(m, w, quoted);
 	else
 		put_open(m, quoted, NULL);
+	if (!known && len &&
+	    (src[2 + len] == '=' || strncmp(src + 2 + len, ":=", 2) == 0))
+		shell_set(m->sh, src + 2, len, (struct word){ "", WORD_OPEN, NULL });
+	judge_indirect(m->sh, src, stop - off, len);
 	return stop;
 }
 
@@ -222,6 +272,7 @@ static size_t put_dollar(struct maker *m, size_t off, size_t end, bool quoted)
 		n = node_at(m, off, "arithmetic_expansion");
 		if (!ts_node_is_null(n)) {
 			shell_children(m->sh, n, NULL, &done);
+			walk_arithmetic(m->sh, src, ts_node_end_byte(n) - off);
 			put_open(m, quoted, NULL);
 			return ts_node_end_byte(n);
 		}
@@ -274,10 +325,15 @@ static size_t put_ansi(struct maker *m, size_t off, size_t end)
 {
 	static const char names[] = "abefnrtvE", values[] = "\a\b\033\f\n\r\t\v\033";
 	const char *p = m->sh->src + off, *stop = m->sh->src + end, *k;
+	bool ended = false;
 	int c;
 
 	m->begun = true;
 	while (p < stop && *p != '\'') {
+		if (ended) {
+			p += 1 + (*p == '\\' && p + 1 < stop);
+			continue;
+		}
 		if (*p != '\\' || p + 1 >= stop) {
 			put(m, *p++);
 			continue;
@@ -294,14 +350,23 @@ static size_t put_ansi(struct maker *m, size_t off, size_t end)
 					kind == 'x'   ? 2
 					: kind == 'u' ? 4
 						      : 8);
+			/* What follows a NUL is not there. */
+			ended = c == 0;
 			if (c > 0 && kind == 'x')
 				put(m, (char)c);
 			else if (c > 0)
 				put_point(m, c);
 		} else if (*p >= '0' && *p <= '7') {
-			c = from_digits(&p, stop, 8, 3);
+			c = from_digits(&p, stop, 8, 3) & 0xff;
+			ended = c == 0;
 			if (c > 0)
 				put(m, (char)c);
+		} else if (*p == 'c' && p + 1 < stop) {
+			c = (unsigned char)p[1] & 0x1f;
+			ended = c == 0;
+			if (c > 0)
+				put(m, (char)c);
+			p += 2;
 		} else {
 			put(m, *p++);
 		}
@@ -334,20 +399,25 @@ static size_t put_quoted(struct maker *m, size_t off, size_t end, char quote)
 
 static size_t put_tilde(struct maker *m, size_t off, size_t end)
 {
-	const char *src = m->sh->src, *home = m->sh->s->home;
+	const struct word *home = shell_get(m->sh, "HOME", 4);
+	const char *src = m->sh->src;
 	size_t n = 0;
 
 	while (off + 1 + n < end && (isalnum((unsigned char)src[off + 1 + n]) ||
 				     strchr("_-.", src[off + 1 + n])))
 		n++;
+	if (!n && off + 1 < end && src[off + 1] == '+')
+		n = 1;
 	if (off + 1 + n < end && !strchr("/:", src[off + 1 + n])) {
 		put(m, '~');
 		return off + 1;
 	}
-	if (!n && home)
-		put_value(m, &(struct word){ home, 0, NULL }, true);
-	else if (!n)
-		put_open(m, true, NULL);
+	if (n == 1 && src[off + 1] == '+')
+		put_variable(m, "PWD", 3, true);
+	else if (!n && home)
+		put_value(m, home, true);
+	else if (!n || strspn(src + off + 1, "0123456789+-"))
+		put_open(m, true, NULL); /* or one of the directories it has been in */
 	else if (n == 4 && memcmp(src + off + 1, "root", 4) == 0)
 		put_value(m, &(struct word){ "/root", 0, NULL }, true);
 	else
@@ -396,7 +466,7 @@ static void put_span(struct maker *m, size_t off, size_t end)
 		} else if (c == '~' && (off == begin || src[off - 1] == '=')) {
 			off = put_tilde(m, off, end);
 		} else {
-			if (strchr("*?[", c))
+			if (strchr("*?[", c) || (d == '(' && strchr("@!+", c)))
 				m->cur.flags |= WORD_GLOB;
 			put(m, c);
 			off++;
@@ -404,53 +474,154 @@ static void put_span(struct maker *m, size_t off, size_t end)
 	}
 }
 
-/* The comma list in unquoted braces, if there is one: *open, *close around it. */
-static bool find_braces(const char *s, size_t len, size_t *open, size_t *close)
+/* Behind what is quoted or expanded at @i; @i itself if nothing is. */
+static size_t skip_quoted(const char *s, size_t i, size_t len)
 {
-	size_t i, depth = 0, begin = 0;
-	bool comma = false;
+	char close = 0;
+	size_t depth = 0;
+
+	if (s[i] == '\\')
+		return i + 2 < len ? i + 2 : len;
+	if (s[i] == '$' && i + 1 < len && strchr("'\"", s[i + 1]))
+		i++;
+	else if (s[i] == '\'' || s[i] == '"' || s[i] == '`')
+		;
+	else if (i + 1 < len && s[i] == '$' && s[i + 1] == '{')
+		close = '}';
+	else if (i + 1 < len && strchr("$<>", s[i]) && s[i + 1] == '(')
+		close = ')';
+	else
+		return i;
+	if (!close) {
+		char quote = s[i++];
+		bool plain = quote == '\'' && !(i > 1 && s[i - 2] == '$');
+
+		for (; i < len && s[i] != quote; i++)
+			i += !plain && s[i] == '\\';
+		return i < len ? i + 1 : len;
+	}
+	for (i++; i < len; i++) {
+		depth += s[i] == (close == '}' ? '{' : '(');
+		depth -= s[i] == close;
+		if (!depth)
+			return i + 1;
+	}
+	return len;
+}
+
+/* Unquoted braces that are to be expanded, where they are. */
+struct braces {
+	size_t open, close;
+	bool range; /* {a..b}, not a list */
+};
+
+static bool find_braces(const char *s, size_t len, struct braces *b)
+{
+	size_t i, k, depth = 0, begin = 0;
+	bool comma = false, dots = false;
 
 	for (i = 0; i < len; i++) {
-		if (strchr("'\"`$\\<>", s[i]))
-			return false;
+		k = skip_quoted(s, i, len);
+		if (k != i) {
+			i = k - 1;
+			continue;
+		}
 		if (s[i] == '{' && depth++ == 0) {
 			begin = i;
-			comma = false;
+			comma = dots = false;
 		} else if (s[i] == ',' && depth == 1) {
 			comma = true;
-		} else if (s[i] == '}' && depth && --depth == 0 && comma) {
-			*open = begin;
-			*close = i;
+		} else if (s[i] == '.' && i + 1 < len && s[i + 1] == '.' && depth == 1) {
+			dots = true;
+		} else if (s[i] == '}' && depth && --depth == 0 && (comma || dots)) {
+			*b = (struct braces){ begin, i, !comma };
 			return true;
 		}
 	}
 	return false;
 }
 
-/* {a,b}c becomes ac bc. Only plain text: the parts are not in the tree. */
-static void put_braced(struct shell *sh, const char *s, size_t len, struct words *out,
+static void put_braced(struct maker *like, const char *s, size_t len, unsigned depth);
+
+/* One of the words that braces make. */
+static void put_choice(struct maker *like, const char *s, size_t len,
+		       const struct braces *b, const char *choice, size_t n,
 		       unsigned depth)
 {
-	struct shell part = *sh;
-	struct maker m = { .sh = &part, .out = out, .split = true };
-	size_t open, close, from, i, level = 0;
+	const char *one = arena_printf(like->sh->s->arena, "%.*s%.*s%.*s", (int)b->open,
+				       s, (int)n, choice, (int)(len - b->close - 1),
+				       s + b->close + 1);
 
-	if (depth > 6 || out->n > 256 || !find_braces(s, len, &open, &close)) {
-		part.src = arena_str(sh->s->arena, s, len);
+	put_braced(like, one, strlen(one), depth + 1);
+}
+
+/* {1..3}, {a..c}. False: it is none, the braces stand for themselves. */
+static bool put_range(struct maker *like, const char *s, size_t len,
+		      const struct braces *b, unsigned depth)
+{
+	const char *in = arena_str(like->sh->s->arena, s + b->open + 1,
+				   b->close - b->open - 1);
+	long from, to, step = 1, i;
+	char x, y, rest, choice[24];
+	bool letters = false;
+
+	if (sscanf(in, "%ld..%ld%c", &from, &to, &rest) != 2 &&
+	    sscanf(in, "%ld..%ld..%ld%c", &from, &to, &step, &rest) != 3) {
+		if (sscanf(in, "%c..%c%c", &x, &y, &rest) != 2)
+			return false;
+		letters = true;
+		from = (unsigned char)x;
+		to = (unsigned char)y;
+	}
+	if (labs(to / 2 - from / 2) > LOOP_MAX || (step != 1 && step != -1)) {
+		put_open(like, false, NULL);
+		finish(like);
+		return true;
+	}
+	for (i = from;; i += from < to ? 1 : -1) {
+		if (letters)
+			snprintf(choice, sizeof(choice), "%c", (char)i);
+		else
+			snprintf(choice, sizeof(choice), "%ld", i);
+		put_choice(like, s, len, b, choice, strlen(choice), depth);
+		if (i == to)
+			return true;
+	}
+}
+
+/* {a,b}c becomes ac bc. The parts are not in the tree. */
+static void put_braced(struct maker *like, const char *s, size_t len, unsigned depth)
+{
+	struct shell part = *like->sh;
+	struct maker m = { .sh = &part, .out = like->out, .split = true, .quiet = true };
+	size_t from, i, k, level = 0;
+	struct braces b;
+	bool found;
+
+	if (depth > 6 || like->out->n > 256) {
+		put_open(&m, false, NULL);
+		finish(&m);
+		return;
+	}
+	found = find_braces(s, len, &b);
+	if (found && b.range && put_range(like, s, len, &b, depth))
+		return;
+	if (!found || b.range) {
+		part.src = arena_str(like->sh->s->arena, s, len);
 		put_span(&m, 0, len);
 		finish(&m);
 		return;
 	}
-	for (i = from = open + 1; i <= close; i++) {
+	for (i = from = b.open + 1; i <= b.close; i++) {
+		k = i < b.close ? skip_quoted(s, i, b.close) : i;
+		if (k != i) {
+			i = k - 1;
+			continue;
+		}
 		level += s[i] == '{';
-		level -= s[i] == '}' && i < close;
-		if ((s[i] == ',' && !level) || i == close) {
-			const char *one = arena_printf(sh->s->arena, "%.*s%.*s%.*s",
-						       (int)open, s, (int)(i - from),
-						       s + from, (int)(len - close - 1),
-						       s + close + 1);
-
-			put_braced(sh, one, strlen(one), out, depth + 1);
+		level -= s[i] == '}' && i < b.close;
+		if ((s[i] == ',' && !level) || i == b.close) {
+			put_choice(like, s, len, &b, s + from, i - from, depth);
 			from = i + 1;
 		}
 	}
@@ -459,10 +630,15 @@ static void put_braced(struct shell *sh, const char *s, size_t len, struct words
 void words_add(struct shell *sh, size_t from, size_t to, struct words *out)
 {
 	struct maker m = { .sh = sh, .out = out, .split = true, .in_tree = true };
-	size_t open, close;
+	struct words once = { 0 };
+	struct braces b;
 
-	if (find_braces(sh->src + from, to - from, &open, &close)) {
-		put_braced(sh, sh->src + from, to - from, out, 0);
+	if (find_braces(sh->src + from, to - from, &b)) {
+		/* What runs in it runs in any case. */
+		m.out = &once;
+		put_span(&m, from, to);
+		m = (struct maker){ .sh = sh, .out = out, .split = true };
+		put_braced(&m, sh->src + from, to - from, 0);
 		return;
 	}
 	put_span(&m, from, to);
