@@ -218,6 +218,10 @@ static int check_project(struct checker *c)
 		c->line = doc_line(c->lines, "off");
 		return refuse(c, why, "off");
 	}
+	if (c->d->variables_count) {
+		c->line = doc_line(c->lines, "variables");
+		return refuse(c, why, "variables");
+	}
 	if (c->d->tools_count) {
 		c->line = doc_line(c->lines, "tools");
 		return refuse(c, why, "tools");

@@ -58,6 +58,19 @@ static void apply(struct shell *sh, const struct setting *a)
 	shell_set(sh, a->name, a->len, value);
 }
 
+/* PATH=$PATH:x */
+static bool begins_itself(const struct setting *a, const char *value, size_t len)
+{
+	size_t n = len && *value == '"';
+
+	if (n + 1 < len && value[n] == '$')
+		n += 1 + (value[n + 1] == '{');
+	else
+		return false;
+	return len - n >= a->len && memcmp(value + n, a->name, a->len) == 0 &&
+	       (n + a->len == len || !isalnum((unsigned char)value[n + a->len]));
+}
+
 static struct setting evaluate(struct shell *sh, TSNode n)
 {
 	TSNode name = ts_node_named_child(n, 0);
@@ -77,6 +90,8 @@ static struct setting evaluate(struct shell *sh, TSNode n)
 		out.len = strcspn(out.name, "[=+");
 	} else {
 		out.value = word_value(sh, at, end);
+		if (begins_itself(&out, sh->src + at, end - at))
+			out.value.flags |= WORD_ITSELF;
 	}
 	return out;
 }

@@ -127,6 +127,9 @@ enum doc_style {
 	STYLE_BUNDLE, /* the first word is letters, with or without a dash: tar, ps, ar */
 };
 
+/* Languages that are read, if only for what they run and write. */
+enum doc_reads { READS_NOTHING, READS_AWK, READS_SED };
+
 /* How a program runs others. */
 struct doc_inner {
 	bool command;	    /* its operands are a command */
@@ -136,6 +139,9 @@ struct doc_inner {
 	const char **never; /* options with which it runs nothing: command -v */
 	uint32_t never_count;
 	bool script; /* its first operand is a script: a command under its own name */
+	const char *
+		*string; /* options with which its first operand is shell text: sh -c */
+	uint32_t string_count;
 	bool text;   /* its operands, joined, are shell text */
 	bool remote; /* on another machine: the paths are not ours */
 	const char *
@@ -157,6 +163,20 @@ struct doc_inner {
 	const char *
 		*recipes; /* sub-commands ("*": any) whose doing stands in a file: make */
 	uint32_t recipes_count;
+	bool each; /* what follows ::: are texts, or operands of its command: parallel */
+	const char **after_text; /* sub-commands behind which shell text stands */
+	uint32_t after_text_count;
+	/* where lines of its own language are: options, "." operands, "<" its input */
+	const char **lines;
+	uint32_t lines_count;
+	const char **escapes; /* what a shell's text stands behind in them: "!" */
+	uint32_t escapes_count;
+	/* functions whose arguments are run, "system"; or become so, "rmtree=rm -rf " */
+	const char **calls;
+	uint32_t calls_count;
+	enum doc_reads reads; /* its code is the first operand, or else the value of */
+	const char **program; /* these options */
+	uint32_t program_count;
 	bool stdin_text; /* a shell: without operands it reads its text from its input */
 	bool stdin_code; /* the same, for a language that we cannot read */
 };
@@ -185,6 +205,23 @@ struct doc_tool {
 	uint32_t follow_count;
 };
 
+enum doc_variable_what {
+	VARIABLE_CODE,	  /* what it names is not shown */
+	VARIABLE_TEXT,	  /* shell text */
+	VARIABLE_PROMPT,  /* text in which $(…) runs */
+	VARIABLE_OPTIONS, /* more options for a program */
+	VARIABLE_FILE,	  /* the name of a file that runs, if it is one */
+	VARIABLE_PATH,	  /* directories in which programs are looked for */
+};
+
+/* Variables of the environment whose values are run. */
+struct doc_variable {
+	const char **names; /* or patterns */
+	uint32_t names_count;
+	enum doc_variable_what what;
+	const char *of; /* whose options they are */
+};
+
 struct doc_limits {
 	const char *wall, *cpu, *memory, *disk, *file, *output;
 	int64_t pids, files;
@@ -202,6 +239,8 @@ struct doc {
 	uint32_t classes_count;
 	struct doc_tool *tools;
 	uint32_t tools_count;
+	struct doc_variable *variables;
+	uint32_t variables_count;
 	struct doc_rule *rules;
 	uint32_t rules_count;
 	struct doc_diff *diff;

@@ -22,7 +22,7 @@ static const struct {
 	{ "commands", "struct doc_command" }, { "inner", "struct doc_inner" },
 	{ "paths", "struct doc_paths" },      { "writes", "struct doc_paths" },
 	{ "unless", "struct doc_match" },     { "tests", "struct doc_tests" },
-	{ "limits", "struct doc_limits" },
+	{ "limits", "struct doc_limits" },    { "variables", "struct doc_variable" },
 };
 
 /* Keys whose C name is another one. A rule's conditions are in its member `match`. */

@@ -26,7 +26,8 @@ static bool reads_program(const struct doc_inner *in, const struct line *l)
 {
 	if (!in->stdin_text && !in->stdin_code)
 		return false;
-	if (has_option(l, in->texts, in->texts_count) ||
+	if (has_option(l, in->string, in->string_count) ||
+	    has_option(l, in->texts, in->texts_count) ||
 	    has_option(l, in->code, in->code_count) ||
 	    has_option(l, in->modules, in->modules_count))
 		return false;
@@ -57,7 +58,7 @@ static const char *behind_pattern(struct scene *s, const char *spec, const char 
 	if (!eq)
 		return value;
 	for (i = 1; value[i - 1]; i++)
-		if (fnmatch(eq + 1, arena_str(s->arena, value, i), 0) == 0)
+		if (fnmatch(eq + 1, arena_str(s->arena, value, i), FNM_CASEFOLD) == 0)
 			return value + i;
 	return NULL;
 }
@@ -86,8 +87,7 @@ static void judge_value(struct scene *s, const struct cmd *c, const struct word 
 		judge_shell(s, text, strlen(text), c, 0);
 }
 
-/* A word as it must be written for a shell to see it so. */
-static const char *quoted(struct scene *s, const char *w)
+const char *shell_quoted(struct scene *s, const char *w)
 {
 	char *out = arena_take(s->arena, 4 * strlen(w) + 3), *p = out;
 
@@ -112,7 +112,8 @@ static const char *joined(struct scene *s, const struct cmd *c, size_t at, bool 
 		if (c->words[at].flags & WORD_OPEN)
 			return NULL;
 		text = arena_printf(s->arena, "%s%s%s", text, *text ? " " : "",
-				    quote ? quoted(s, c->words[at].s) : c->words[at].s);
+				    quote ? shell_quoted(s, c->words[at].s)
+					  : c->words[at].s);
 	}
 	return c->more ? NULL : text;
 }
@@ -136,10 +137,7 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 			if (!option_is(l, in->texts[k], o))
 				continue;
 			text = behind_pattern(s, in->texts[k], o->value.s);
-			/* sh -c TEXT NAME ARG... */
-			if (text && in->script && !(o->value.flags & WORD_OPEN))
-				judge_shell(s, text, strlen(text), c, rest + 1);
-			else if (text)
+			if (text)
 				judge_value(s, c, &o->value, text);
 			taken |= !strchr(in->texts[k], '=');
 		}
@@ -297,6 +295,109 @@ static void judge_text(struct scene *s, const struct cmd *c, const char *text,
 	s->home = home;
 }
 
+/* How many operands one of the sub-commands takes that stand there; 0: none does. */
+static size_t sub_command(const char *const *list, uint32_t n, const struct line *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		const char *p = list[i];
+		size_t k = 0;
+
+		for (; *p && k < l->noperands; k++) {
+			size_t len = strcspn(p, " ");
+
+			if (strlen(l->operands[k].word.s) != len ||
+			    memcmp(p, l->operands[k].word.s, len) != 0)
+				break;
+			p += len + (p[len] == ' ');
+		}
+		if (!*p)
+			return k;
+	}
+	return 0;
+}
+
+/* What runs may run on another machine. */
+static void judge_there(struct scene *s, struct cmd *c, bool remote)
+{
+	const char *cwd = s->cwd, *workspace = s->workspace, *home = s->home;
+
+	if (remote)
+		s->cwd = s->workspace = s->home = NULL;
+	judge_command(s, c);
+	s->cwd = cwd;
+	s->workspace = workspace;
+	s->home = home;
+}
+
+/* The command with the operand in the place of {}, {.}, {/} and so on, or behind it. */
+static const char *filled(struct scene *s, const char *text, const char *one)
+{
+	const char *out = "", *p = text, *at;
+	bool any = false;
+
+	for (;;) {
+		size_t n;
+
+		at = strchr(p, '{');
+		if (!at)
+			break;
+		n = 1 + strspn(at + 1, "./#%0123456789");
+		if (at[n] == '}') {
+			any = true;
+			out = arena_printf(s->arena, "%s%.*s%s", out, (int)(at - p), p,
+					   one);
+			p = at + n + 1;
+		} else {
+			out = arena_printf(s->arena, "%s%.*s", out, (int)(at + 1 - p), p);
+			p = at + 1;
+		}
+		if (strlen(out) > POLICY_TEXT_MAX)
+			break;
+	}
+	return arena_printf(s->arena, any ? "%s%s" : "%s%s %s", out, p, one);
+}
+
+/* parallel COMMAND ::: a b: a shell gets the command, with each of the operands. */
+static bool judge_each(struct scene *s, const struct cmd *c, const struct line *l)
+{
+	size_t first = l->operands[0].at, mark = first, k;
+	const char *text = "", *one;
+
+	while (mark < c->n && strncmp(c->words[mark].s, ":::", 3) != 0)
+		mark++;
+	if (mark == c->n && c->more)
+		return false;
+	for (k = first; k < mark; k++) {
+		if (c->words[k].flags & WORD_OPEN)
+			judge_defer(s);
+		text = arena_printf(s->arena, "%s%s%s", text, *text ? " " : "",
+				    c->words[k].s);
+	}
+	if (mark == c->n)
+		return false;
+	/* ::::, a file of operands; several lists: what they become is not followed. */
+	if (c->words[mark].s[3] || mark + 1 == c->n)
+		judge_defer(s);
+	for (k = mark + 1; k < c->n && s->steps; k++) {
+		if (c->words[k].flags & WORD_OPEN ||
+		    strncmp(c->words[k].s, ":::", 3) == 0) {
+			judge_defer(s);
+			continue;
+		}
+		one = c->words[k].s;
+		if (c->words[k].flags & WORD_GLOB &&
+		    one[strcspn(one, " \t\n$`\\\"'&|;<>(){}")])
+			judge_defer(s);
+		else if (*text && !(c->words[k].flags & WORD_GLOB))
+			one = shell_quoted(s, one);
+		one = *text ? filled(s, text, one) : one;
+		judge_shell(s, one, strlen(one), NULL, 0);
+	}
+	return true;
+}
+
 static void judge_operands(struct scene *s, const struct cmd *c, const struct line *l)
 {
 	const struct doc_inner *in = l->tool->inner;
@@ -305,19 +406,29 @@ static void judge_operands(struct scene *s, const struct cmd *c, const struct li
 			     .from = c->from,
 			     .more = c->more };
 	size_t k = in->skip;
-	uint32_t i;
 
 	if (in->after_count) {
-		for (i = 0; i < in->after_count && l->noperands; i++)
-			if (strcmp(in->after[i], l->operands[0].word.s) == 0)
-				break;
-		if (!l->noperands || i == in->after_count)
+		size_t used = sub_command(in->after, in->after_count, l);
+
+		if (!used)
 			return;
+		k += used;
+	}
+	/* env - */
+	while (in->assign && k < l->noperands &&
+	       (is_assignment(l->operands[k].word.s) ||
+		(k == in->skip && strcmp(l->operands[k].word.s, "-") == 0))) {
+		struct word value = l->operands[k].word;
+		size_t len = strcspn(value.s, "=");
+		const char *name = value.s;
+
+		if (name[len]) {
+			value.s += len + 1;
+			judge_variable(s, name, len, &value);
+		}
 		k++;
 	}
-	while (in->assign && k < l->noperands && is_assignment(l->operands[k].word.s))
-		k++;
-	if (k >= l->noperands)
+	if (k >= l->noperands || (in->each && judge_each(s, c, l)))
 		return;
 	if (in->text) {
 		judge_text(s, c, joined(s, c, l->operands[k].at, false, ""), in->remote);
@@ -337,7 +448,62 @@ static void judge_operands(struct scene *s, const struct cmd *c, const struct li
 	}
 	if (in->append)
 		append_input(s, c, l, &inner);
-	judge_command(s, &inner);
+	judge_there(s, &inner, in->remote);
+}
+
+/* Lines of its own language, in which some are a shell's. */
+static void judge_places(struct scene *s, const struct cmd *c, const struct line *l)
+{
+	const struct doc_inner *in = l->tool->inner;
+	uint32_t i;
+	size_t k;
+
+	for (i = 0; i < in->lines_count; i++) {
+		const char *where = in->lines[i];
+
+		if (strcmp(where, "<") == 0) {
+			if (c->input)
+				judge_lines(s, in, NULL, c->input);
+			else if (c->input_open || c->from)
+				judge_defer(s);
+			continue;
+		}
+		for (k = 0; k < l->noperands; k++)
+			if (strcmp(where, ".") == 0 ||
+			    (strcmp(where, "+") == 0 && l->operands[k].word.s[0] == '+'))
+				judge_lines(s, in, NULL, word_code(&l->operands[k].word));
+		for (k = 0; k < l->nopts; k++)
+			if (l->opts[k].has_value && option_is(l, where, &l->opts[k]))
+				judge_lines(s, in, NULL, word_code(&l->opts[k].value));
+	}
+}
+
+/* Code on the command line: of options, or of the first operand. */
+static void judge_program(struct scene *s, const struct line *l)
+{
+	const struct doc_inner *in = l->tool->inner;
+	bool any = false;
+	uint32_t i;
+	size_t k;
+
+	for (k = 0; k < l->nopts; k++) {
+		for (i = 0; i < in->program_count; i++)
+			if (l->opts[k].has_value &&
+			    option_is(l, in->program[i], &l->opts[k])) {
+				any = true;
+				judge_code(s, in, word_code(&l->opts[k].value));
+			}
+		for (i = 0; i < in->code_count; i++)
+			if (l->opts[k].has_value &&
+			    option_is(l, in->code[i], &l->opts[k])) {
+				any = true;
+				judge_calls(s, in, word_code(&l->opts[k].value));
+			}
+	}
+	if (in->reads && !any && l->noperands)
+		judge_code(s, in, word_code(&l->operands[0].word));
+	else if (in->reads && !any && l->more)
+		judge_defer(s);
 }
 
 /* Does it do what a file says that is not shown? */
@@ -362,6 +528,25 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 		judge_defer(s);
 	if (in->runs_count)
 		judge_runs(s, c, l);
+	judge_places(s, c, l);
+	judge_program(s, l);
+	if (in->after_text_count) {
+		size_t used = sub_command(in->after_text, in->after_text_count, l);
+
+		if (used && used < l->noperands)
+			judge_text(s, c, joined(s, c, l->operands[used].at, false, ""),
+				   in->remote);
+	}
+	if (has_option(l, in->string, in->string_count) && l->noperands) {
+		/* sh -c TEXT NAME ARG... */
+		const struct word *w = &l->operands[0].word;
+
+		if (w->flags & WORD_OPEN)
+			judge_defer(s);
+		else
+			judge_shell(s, w->s, strlen(w->s), c, l->operands[0].at + 2);
+		return;
+	}
 	if (judge_options(s, c, l))
 		return;
 	if (has_option(l, in->code, in->code_count))
@@ -377,10 +562,4 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 		if (in->script)
 			judge_defer(s);
 	}
-}
-
-void judge_variable(struct scene *s, const char *name, size_t len,
-		    const struct word *value)
-{
-	(void)s, (void)name, (void)len, (void)value;
 }

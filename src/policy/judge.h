@@ -33,16 +33,18 @@ struct names {
 };
 
 enum word_flags {
-	WORD_OPEN = 1 << 0,  /* begins with s; how it goes on is not known */
-	WORD_SPLIT = 1 << 1, /* open and unquoted: may be several words, or none */
-	WORD_GLOB = 1 << 2,  /* holds *, ? or [ that the shell expands */
-	WORD_FILE = 1 << 3,  /* <(…): a file with the output of `from` */
+	WORD_OPEN = 1 << 0,   /* begins with s; how it goes on is not known */
+	WORD_SPLIT = 1 << 1,  /* open and unquoted: may be several words, or none */
+	WORD_GLOB = 1 << 2,   /* holds *, ? or [ that the shell expands */
+	WORD_ITSELF = 1 << 4, /* begins with what the variable that it is for had */
+	WORD_FILE = 1 << 3,   /* <(…): a file with the output of `from` */
 };
 
 struct word {
 	const char *s;
 	unsigned flags;
 	const struct names *from; /* programs whose output the unknown part is */
+	const char *shape; /* of an open one: all of it, CODE_GAP for what is not known */
 };
 
 /* A simple command. */
@@ -144,6 +146,20 @@ void judge_command(struct scene *s, struct cmd *c);
  */
 void judge_variable(struct scene *s, const char *name, size_t len,
 		    const struct word *value);
+
+/* Text in place of what is not known of a word. */
+#define CODE_GAP '\001'
+
+/* The word as code, with gaps. */
+const char *word_code(const struct word *w);
+/* Code that runs: what it calls, what awk and sed run and write. */
+void judge_code(struct scene *s, const struct doc_inner *in, const char *code);
+void judge_calls(struct scene *s, const struct doc_inner *in, const char *code);
+/* Lines in which some are a shell's. */
+void judge_lines(struct scene *s, const struct doc_inner *in, const struct cmd *c,
+		 const char *text);
+/* A word as it must be written for a shell to see it so. */
+const char *shell_quoted(struct scene *s, const char *w);
 
 /* A redirection that writes to @target. */
 void judge_write(struct scene *s, const struct word *target);

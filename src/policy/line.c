@@ -80,6 +80,20 @@ static void read_letters(struct reader *r, const struct word *w, const char *p)
 		r->l->unsure = true;
 }
 
+/* tar xfC ARCHIVE DIR: letters without a dash, then their values in order. */
+static void read_bundle(struct reader *r, const char *p)
+{
+	for (; *p; p++) {
+		struct opt *o = add_opt(r, arena_str(r->s->arena, p, 1), false);
+		char kind = letter_kind(r->sub, *p);
+
+		if (!kind && r->tool)
+			kind = letter_kind(&r->tool->options, *p);
+		if (kind == ':')
+			take_value(r, o);
+	}
+}
+
 /*
  * The long option that the table knows by this name or by an abbreviation of it. *value:
  * does it take one?
@@ -189,7 +203,7 @@ static void read_operand(struct reader *r, const struct word *w)
 		return;
 	}
 	if (t && t->style == STYLE_BUNDLE && r->at == 1 && !(w->flags & WORD_OPEN)) {
-		read_letters(r, w, w->s);
+		read_bundle(r, w->s);
 		return;
 	}
 	add_operand(r, w);

@@ -148,6 +148,28 @@ static const cyaml_schema_field_t command_fields[] = {
 	CYAML_FIELD_END,
 };
 
+static const cyaml_strval_t languages[] = {
+	{ "nothing", READS_NOTHING },
+	{ "awk", READS_AWK },
+	{ "sed", READS_SED },
+};
+static const cyaml_strval_t variable_whats[] = {
+	{ "code", VARIABLE_CODE },     { "text", VARIABLE_TEXT },
+	{ "prompt", VARIABLE_PROMPT }, { "options", VARIABLE_OPTIONS },
+	{ "file", VARIABLE_FILE },     { "path", VARIABLE_PATH },
+};
+
+static const cyaml_schema_field_t variable_fields[] = {
+	LIST(struct doc_variable, names),
+	ENUM("what", struct doc_variable, what, variable_whats),
+	STRING(struct doc_variable, of),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t variable_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct doc_variable, variable_fields),
+};
+
 static const cyaml_schema_field_t inner_fields[] = {
 	CYAML_FIELD_BOOL("command", OPT, struct doc_inner, command),
 	CYAML_FIELD_UINT("skip", OPT, struct doc_inner, skip),
@@ -157,6 +179,7 @@ static const cyaml_schema_field_t inner_fields[] = {
 	CYAML_FIELD_BOOL("text", OPT, struct doc_inner, text),
 	CYAML_FIELD_BOOL("remote", OPT, struct doc_inner, remote),
 	LIST(struct doc_inner, never),
+	LIST(struct doc_inner, string),
 	LIST(struct doc_inner, texts),
 	LIST(struct doc_inner, splits),
 	LIST(struct doc_inner, modules),
@@ -165,6 +188,13 @@ static const cyaml_schema_field_t inner_fields[] = {
 	LIST(struct doc_inner, again),
 	LIST(struct doc_inner, after),
 	LIST(struct doc_inner, recipes),
+	CYAML_FIELD_BOOL("each", OPT, struct doc_inner, each),
+	LIST(struct doc_inner, after_text),
+	LIST(struct doc_inner, lines),
+	LIST(struct doc_inner, escapes),
+	LIST(struct doc_inner, calls),
+	ENUM("reads", struct doc_inner, reads, languages),
+	LIST(struct doc_inner, program),
 	CYAML_FIELD_BOOL("stdin_text", OPT, struct doc_inner, stdin_text),
 	CYAML_FIELD_BOOL("stdin_code", OPT, struct doc_inner, stdin_code),
 	CYAML_FIELD_END,
@@ -233,6 +263,7 @@ static const cyaml_schema_field_t doc_fields[] = {
 	LIST(struct doc, off),
 	STRUCTS(struct doc, classes, class_value),
 	STRUCTS(struct doc, tools, tool_value),
+	STRUCTS(struct doc, variables, variable_value),
 	STRUCTS(struct doc, rules, rule_value),
 	STRUCTS(struct doc, diff, diff_value),
 	CYAML_FIELD_END,

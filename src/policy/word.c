@@ -13,6 +13,8 @@ struct maker {
 	struct word cur;
 	char *text; /* of cur */
 	size_t len, cap;
+	char *shape; /* the same, with gaps for what is not known */
+	size_t shape_len, shape_cap;
 	bool begun;   /* there is a word, maybe an empty one */
 	bool split;   /* unquoted expansions are split */
 	bool in_tree; /* the text is that of the tree */
@@ -22,6 +24,7 @@ struct maker {
 static void put(struct maker *m, char c)
 {
 	m->begun = true;
+	*ARENA_PUSH(m->sh->s->arena, m->shape, m->shape_len, m->shape_cap) = c;
 	if (m->cur.flags & WORD_OPEN)
 		return;
 	*ARENA_PUSH(m->sh->s->arena, m->text, m->len, m->cap) = c;
@@ -32,8 +35,11 @@ static void finish(struct maker *m)
 	if (!m->begun)
 		return;
 	m->cur.s = arena_str(m->sh->s->arena, m->text ? m->text : "", m->len);
+	m->cur.shape = m->cur.flags & WORD_OPEN
+			       ? arena_str(m->sh->s->arena, m->shape, m->shape_len)
+			       : NULL;
 	*ARENA_PUSH(m->sh->s->arena, m->out->v, m->out->n, m->out->cap) = m->cur;
-	m->len = 0;
+	m->len = m->shape_len = 0;
 	m->begun = false;
 	memset(&m->cur, 0, sizeof(m->cur));
 }
@@ -42,6 +48,7 @@ static void put_open(struct maker *m, bool quoted, const struct names *from)
 {
 	m->begun = true;
 	m->cur.flags |= WORD_OPEN;
+	*ARENA_PUSH(m->sh->s->arena, m->shape, m->shape_len, m->shape_cap) = CODE_GAP;
 	if (!quoted && m->split)
 		m->cur.flags |= WORD_SPLIT;
 	if (from)
