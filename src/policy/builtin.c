@@ -160,12 +160,12 @@ static void do_trap(struct shell *sh, struct cmd *c, struct done *out)
 	state_maybe(sh, &t->was);
 }
 
-void run_traps(struct shell *sh)
+void run_traps(struct shell *sh, const struct trap *until)
 {
 	const struct trap *t;
 
 	/* Functions that were made meanwhile, variables that have changed. */
-	for (t = sh->traps; t; t = t->next) {
+	for (t = sh->traps; t && t != until; t = t->next) {
 		struct state was = state_of(sh);
 		struct done done = { 0 };
 
@@ -482,8 +482,10 @@ static void strip_reserved(struct shell *sh, struct cmd *c)
 {
 	static const char *const opening[] = { "{",    "!",  "then",  "do",   "else",
 					       "elif", "if", "while", "until" };
+	/* What the grammar should have followed. */
+	static const char *const lost[] = { "for", "case", "select", "function", "[[" };
 	const char *name;
-	size_t i, n;
+	size_t i, k, n;
 
 	for (; c->n; c->words += n, c->n -= n) {
 		name = c->words[0].s;
@@ -504,6 +506,9 @@ static void strip_reserved(struct shell *sh, struct cmd *c)
 		for (i = 0; i < ARRAY_SIZE(opening); i++)
 			if (strcmp(opening[i], name) == 0)
 				break;
+		for (k = 0; i == ARRAY_SIZE(opening) && k < ARRAY_SIZE(lost); k++)
+			if (strcmp(lost[k], name) == 0)
+				judge_defer(sh->s);
 		if (i == ARRAY_SIZE(opening))
 			return;
 		if (i > 1)
@@ -524,8 +529,8 @@ static void strip_assignments(struct shell *sh, struct cmd *c)
 			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != len)
 			return;
 		value.s = s + len + 1;
-		judge_variable(sh->s, s, len, &value);
-		shell_set(sh, s, len, unknown);
+		walk_value(sh, &value);
+		shell_set(sh, s, len, value);
 		c->words++;
 		c->n--;
 	}
@@ -552,16 +557,12 @@ static bool strip_plain(struct cmd *c)
 	return plain;
 }
 
-void shell_command(struct shell *sh, struct cmd *c, struct done *out)
+static void run_words(struct shell *sh, struct cmd *c, struct done *out)
 {
 	const char *text;
 	enum builtin b;
 	bool plain;
 
-	strip_reserved(sh, c);
-	strip_assignments(sh, c);
-	if (!c->n)
-		return;
 	text = output(sh, c);
 	plain = strip_plain(c);
 	if (c->words[0].flags & WORD_OPEN) {
@@ -578,4 +579,20 @@ void shell_command(struct shell *sh, struct cmd *c, struct done *out)
 		run_builtin(sh, b, c, out);
 	else
 		run_declaration(sh, c);
+}
+
+void shell_command(struct shell *sh, struct cmd *c, struct done *out)
+{
+	const struct var *was, *set;
+
+	strip_reserved(sh, c);
+	was = sh->vars;
+	strip_assignments(sh, c);
+	set = sh->vars;
+	if (!c->n)
+		return;
+	run_words(sh, c, out);
+	/* X=y before a command is for that command alone. */
+	for (; set && set != was; set = set->next)
+		shell_set_again(sh, set->name, strlen(set->name), unknown);
 }

@@ -36,7 +36,7 @@ void walk_subscripts(struct shell *sh, const char *text)
 }
 
 /* a[$(…)]: arithmetic that a variable is used in would run it. */
-static void check_value(struct shell *sh, const struct word *w)
+void walk_value(struct shell *sh, const struct word *w)
 {
 	const char *p = strchr(w->s, '[');
 
@@ -50,7 +50,7 @@ static void apply(struct shell *sh, const struct setting *a)
 	const struct word *old = shell_get(sh, a->name, a->len);
 	struct word value = a->value;
 
-	check_value(sh, &value);
+	walk_value(sh, &value);
 	if (a->more && old && !(old->flags & WORD_OPEN) && !(value.flags & WORD_OPEN))
 		value.s = arena_printf(sh->s->arena, "%s%s", old->s, value.s);
 	else if (a->more)

@@ -180,15 +180,25 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 /* {} stands for what is found below one of the places that were named. */
 static struct word found_in(struct scene *s, const struct word *w, const struct word *top)
 {
-	const char *at = strstr(w->s, "{}");
+	const char *at = strstr(w->s, "{}"), *p = w->s;
 	struct word out = *w;
 
 	if (!at)
 		return out;
-	out.s = arena_printf(s->arena, "%.*s%s/*", (int)(at - w->s), w->s, top->s);
+	/* In the middle of text a name may be more than a name. */
+	if (w->s[strcspn(w->s, " \t\n;|&$`\"'()<>")])
+		judge_defer(s);
 	out.flags |= (top->flags & WORD_OPEN) | WORD_GLOB;
-	if (top->flags & WORD_OPEN)
+	if (top->flags & WORD_OPEN) {
 		out.s = arena_str(s->arena, w->s, (size_t)(at - w->s));
+		return out;
+	}
+	for (out.s = ""; at && strlen(out.s) < POLICY_TEXT_MAX; at = strstr(p, "{}")) {
+		out.s = arena_printf(s->arena, "%s%.*s%s/*", out.s, (int)(at - p), p,
+				     top->s);
+		p = at + 2;
+	}
+	out.s = arena_printf(s->arena, "%s%s", out.s, p);
 	return out;
 }
 
@@ -518,12 +528,22 @@ static bool follows_recipe(const struct doc_inner *in, const struct line *l)
 	return false;
 }
 
+static bool runs_more(const struct doc_inner *in)
+{
+	return in->command || in->script || in->string_count || in->texts_count ||
+	       in->splits_count || in->runs_count || in->code_count || in->lines_count ||
+	       in->modules_count;
+}
+
 void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 {
 	const struct doc_inner *in = l->tool ? l->tool->inner : NULL;
 
 	if (!in || has_option(l, in->never, in->never_count))
 		return;
+	/* It may be an option that runs something, or one in front of the command. */
+	if (l->unsure && runs_more(in))
+		judge_defer(s);
 	if (follows_recipe(in, l))
 		judge_defer(s);
 	if (in->runs_count)

@@ -81,8 +81,11 @@ static void walk_counting(struct shell *sh, TSNode n, const struct flow *in,
 void shell_sub(struct shell *sh, TSNode n, const struct flow *in, struct done *out)
 {
 	struct state was = state_of(sh);
+	struct trap *traps = sh->traps;
 
 	shell_children(sh, n, in, out);
+	run_traps(sh, traps);
+	sh->traps = traps;
 	state_back(sh, &was);
 }
 
@@ -101,6 +104,7 @@ void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct f
 		struct state was = state_of(sh);
 		struct done done = { 0 };
 		TSNode child = ts_node_named_child(n, i);
+		struct trap *traps = sh->traps;
 
 		if (node_is(child, "comment"))
 			continue;
@@ -113,6 +117,8 @@ void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct f
 		} else {
 			shell_walk(sh, child, &flow, &done);
 		}
+		run_traps(sh, traps);
+		sh->traps = traps;
 		state_back(sh, &was);
 		if (i + 1 == count) {
 			out->text = out->commands ? NULL : done.text;
@@ -713,7 +719,7 @@ void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd
 		sh.args = c->words + c->n - sh.nargs;
 	}
 	shell_eval(&sh, text, &in, &done);
-	run_traps(&sh);
+	run_traps(&sh, NULL);
 	s->cwd = cwd;
 	s->from = from;
 	s->to = to;

@@ -167,8 +167,10 @@ void walk_arithmetic(struct shell *sh, const char *text, size_t len);
 void walk_subscripts(struct shell *sh, const char *text);
 /* Runs what is called so, a function or an alias; false: it is none, or may be none. */
 bool run_function(struct shell *sh, struct cmd *c, struct done *out);
-/* What the traps run. */
-void run_traps(struct shell *sh);
+/* What the traps run that are newer than @until. */
+void run_traps(struct shell *sh, const struct trap *until);
+/* A value may hold a subscript with a $(…), which runs where arithmetic uses it. */
+void walk_value(struct shell *sh, const struct word *w);
 
 /* Runs a simple command: function, builtin or program. */
 void shell_command(struct shell *sh, struct cmd *c, struct done *out);

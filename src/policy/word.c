@@ -473,6 +473,13 @@ static void put_span(struct maker *m, size_t off, size_t end)
 		} else if (c == '~' && (off == begin || src[off - 1] == '=')) {
 			off = put_tilde(m, off, end);
 		} else {
+			/* Where the grammar has lost its way a word may hold several. */
+			if (isspace((unsigned char)c)) {
+				judge_defer(m->sh->s);
+				finish(m);
+				off++;
+				continue;
+			}
 			if (strchr("*?[", c) || (d == '(' && strchr("@!+", c)))
 				m->cur.flags |= WORD_GLOB;
 			put(m, c);
