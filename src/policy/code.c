@@ -109,7 +109,7 @@ void judge_calls(struct scene *s, const struct doc_inner *in, const char *code)
 static bool begins(char c)
 {
 	return isspace((unsigned char)c) || isdigit((unsigned char)c) ||
-	       (c && strchr(":|;+%,$", c));
+	       (c && strchr(":|;+%,$\"'", c));
 }
 
 void judge_lines(struct scene *s, const struct doc_inner *in, const struct cmd *c,

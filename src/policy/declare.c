@@ -157,7 +157,7 @@ static void declare_name(struct shell *sh, const struct declaration *d, const ch
 		if (!d->functions && len == 3 && memcmp(name, "IFS", 3) == 0)
 			shell_set(sh, name, len, (struct word){ " \t\n", 0, NULL });
 		else if (!d->functions)
-			shell_set(sh, name, len, unknown);
+			shell_set_again(sh, name, len, unknown);
 		return;
 	}
 	if (d->functions) {

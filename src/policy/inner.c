@@ -81,9 +81,9 @@ static bool option_is(const struct line *l, const char *spec, const struct opt *
 static void judge_value(struct scene *s, const struct cmd *c, const struct word *w,
 			const char *text)
 {
-	if (w->flags & WORD_OPEN)
+	if (w->flags & WORD_UNSURE)
 		judge_defer(s);
-	else
+	if (!(w->flags & WORD_OPEN))
 		judge_shell(s, text, strlen(text), c, 0);
 }
 
@@ -111,6 +111,8 @@ static const char *joined(struct scene *s, const struct cmd *c, size_t at, bool 
 	for (; at < c->n; at++) {
 		if (c->words[at].flags & WORD_OPEN)
 			return NULL;
+		if (c->words[at].flags & WORD_NAMES)
+			judge_defer(s);
 		text = arena_printf(s->arena, "%s%s%s", text, *text ? " " : "",
 				    quote ? shell_quoted(s, c->words[at].s)
 					  : c->words[at].s);
@@ -185,9 +187,7 @@ static struct word found_in(struct scene *s, const struct word *w, const struct 
 
 	if (!at)
 		return out;
-	/* In the middle of text a name may be more than a name. */
-	if (w->s[strcspn(w->s, " \t\n;|&$`\"'()<>")])
-		judge_defer(s);
+	out.flags |= WORD_NAMES;
 	out.flags |= (top->flags & WORD_OPEN) | WORD_GLOB;
 	if (top->flags & WORD_OPEN) {
 		out.s = arena_str(s->arena, w->s, (size_t)(at - w->s));
@@ -561,9 +561,9 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 		/* sh -c TEXT NAME ARG... */
 		const struct word *w = &l->operands[0].word;
 
-		if (w->flags & WORD_OPEN)
+		if (w->flags & WORD_UNSURE)
 			judge_defer(s);
-		else
+		if (!(w->flags & WORD_OPEN))
 			judge_shell(s, w->s, strlen(w->s), c, l->operands[0].at + 2);
 		return;
 	}

@@ -37,7 +37,10 @@ enum word_flags {
 	WORD_SPLIT = 1 << 1,  /* open and unquoted: may be several words, or none */
 	WORD_GLOB = 1 << 2,   /* holds *, ? or [ that the shell expands */
 	WORD_ITSELF = 1 << 4, /* begins with what the variable that it is for had */
-	WORD_FILE = 1 << 3,   /* <(…): a file with the output of `from` */
+	WORD_NAMES =
+		1 << 5, /* holds names of files, which in text may be more than that */
+	WORD_UNSURE = WORD_OPEN | WORD_NAMES,
+	WORD_FILE = 1 << 3, /* <(…): a file with the output of `from` */
 };
 
 struct word {

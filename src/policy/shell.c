@@ -690,7 +690,7 @@ void shell_eval(struct shell *sh, const char *text, const struct flow *in,
 
 static void set_known(struct shell *sh, const char *name, const char *value)
 {
-	shell_set(sh, name, strlen(name), (struct word){ value, 0, NULL });
+	shell_set_again(sh, name, strlen(name), (struct word){ value, 0, NULL });
 }
 
 void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c,

@@ -94,7 +94,7 @@ void shell_forget(struct shell *sh)
 	sh->args = NULL;
 	sh->s->cwd = NULL;
 	shell_set(sh, "IFS", 3, usual ? (struct word){ " \t\n", 0, NULL } : unknown);
-	shell_set(sh, "HOME", 4, unknown);
+	shell_set_again(sh, "HOME", 4, unknown);
 }
 
 struct state state_of(const struct shell *sh)
