@@ -31,12 +31,17 @@ static void note(struct shell *sh, struct done *out, const char *name, const cha
 static const char *join(struct shell *sh, const struct cmd *c, size_t from,
 			const char *between)
 {
-	const char *text = "";
-	size_t i;
+	size_t i, n = 0, cap = 0;
+	char *text = NULL;
+	const char *p;
 
-	for (i = from; i < c->n; i++)
-		text = arena_printf(sh->s->arena, "%s%s%s", text, i > from ? between : "",
-				    c->words[i].s);
+	for (i = from; i < c->n; i++) {
+		for (p = i > from ? between : ""; *p; p++)
+			*ARENA_PUSH(sh->s->arena, text, n, cap) = *p;
+		for (p = c->words[i].s; *p; p++)
+			*ARENA_PUSH(sh->s->arena, text, n, cap) = *p;
+	}
+	*ARENA_PUSH(sh->s->arena, text, n, cap) = 0;
 	return text;
 }
 

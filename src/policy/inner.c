@@ -5,6 +5,9 @@
 
 #include "policy/judge.h"
 
+/* Where find looks, as far as each of those places is tried in its commands. */
+enum { TOPS_MAX = 32 };
+
 static bool is_stdin(const struct word *w)
 {
 	return strcmp(w->s, "-") == 0 || strcmp(w->s, "/dev/stdin") == 0 ||
@@ -106,17 +109,26 @@ const char *shell_quoted(struct scene *s, const char *w)
 
 /* Words from @at on as text; NULL if they are not all known. */
 static const char *joined(struct scene *s, const struct cmd *c, size_t at, bool quote,
-			  const char *text)
+			  const char *before)
 {
+	size_t n = 0, cap = 0;
+	char *text = NULL;
+	const char *p;
+
+	for (p = before; *p; p++)
+		*ARENA_PUSH(s->arena, text, n, cap) = *p;
 	for (; at < c->n; at++) {
 		if (c->words[at].flags & WORD_OPEN)
 			return NULL;
 		if (c->words[at].flags & WORD_NAMES)
 			judge_defer(s);
-		text = arena_printf(s->arena, "%s%s%s", text, *text ? " " : "",
-				    quote ? shell_quoted(s, c->words[at].s)
-					  : c->words[at].s);
+		if (n)
+			*ARENA_PUSH(s->arena, text, n, cap) = ' ';
+		p = quote ? shell_quoted(s, c->words[at].s) : c->words[at].s;
+		for (; *p; p++)
+			*ARENA_PUSH(s->arena, text, n, cap) = *p;
 	}
+	*ARENA_PUSH(s->arena, text, n, cap) = 0;
 	return c->more ? NULL : text;
 }
 
@@ -184,6 +196,8 @@ static struct word found_in(struct scene *s, const struct word *w, const struct 
 {
 	const char *at = strstr(w->s, "{}"), *p = w->s;
 	struct word out = *w;
+	size_t n = 0, cap = 0;
+	char *text = NULL;
 
 	if (!at)
 		return out;
@@ -193,12 +207,20 @@ static struct word found_in(struct scene *s, const struct word *w, const struct 
 		out.s = arena_str(s->arena, w->s, (size_t)(at - w->s));
 		return out;
 	}
-	for (out.s = ""; at && strlen(out.s) < POLICY_TEXT_MAX; at = strstr(p, "{}")) {
-		out.s = arena_printf(s->arena, "%s%.*s%s/*", out.s, (int)(at - p), p,
-				     top->s);
-		p = at + 2;
+	for (; *p; p++) {
+		const char *q;
+
+		if (strncmp(p, "{}", 2) != 0) {
+			*ARENA_PUSH(s->arena, text, n, cap) = *p;
+			continue;
+		}
+		for (q = top->s; *q; q++)
+			*ARENA_PUSH(s->arena, text, n, cap) = *q;
+		*ARENA_PUSH(s->arena, text, n, cap) = '/';
+		*ARENA_PUSH(s->arena, text, n, cap) = '*';
+		p++;
 	}
-	out.s = arena_printf(s->arena, "%s%s", out.s, p);
+	out.s = arena_str(s->arena, text, n);
 	return out;
 }
 
@@ -208,6 +230,10 @@ static void judge_run(struct scene *s, const struct cmd *c, const struct line *l
 	static const struct word here = { ".", 0, NULL };
 	size_t tops = l->noperands ? l->noperands : 1, t, i;
 
+	if (s->text && tops > TOPS_MAX) {
+		judge_defer(s);
+		tops = TOPS_MAX;
+	}
 	for (t = 0; t < tops && from < to; t++) {
 		const struct word *top = l->noperands ? &l->operands[t].word : &here;
 		struct cmd inner = { .n = to - from };

@@ -113,12 +113,13 @@ struct scene {
 	size_t from, to; /* that place */
 	bool loosens;	 /* what is looked for is an exception */
 	unsigned steps;	 /* left before it is too much */
+	size_t made;	 /* letters and words that came out of expansions so far */
 	/* The word that was cleaned last, where, and what it is: path.c. */
 	const char *cleaned, *cleaned_in, *clean;
 	struct lead leads[2]; /* workspace, home */
 };
 
-enum { DEPTH_MAX = 24, STEPS_MAX = 20000 };
+enum { DEPTH_MAX = 24, STEPS_MAX = 20000, MADE_MAX = 8 << 20 };
 
 struct policy {
 	const struct doc *const *docs;

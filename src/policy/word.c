@@ -24,6 +24,12 @@ struct maker {
 static void put(struct maker *m, char c)
 {
 	m->begun = true;
+	/* x=$x$x grows fast. */
+	if (m->sh->s->made++ > MADE_MAX) {
+		m->cur.flags |= WORD_OPEN;
+		judge_defer(m->sh->s);
+		return;
+	}
 	*ARENA_PUSH(m->sh->s->arena, m->shape, m->shape_len, m->shape_cap) = c;
 	if (m->cur.flags & WORD_OPEN)
 		return;
@@ -38,7 +44,11 @@ static void finish(struct maker *m)
 	m->cur.shape = m->cur.flags & WORD_OPEN
 			       ? arena_str(m->sh->s->arena, m->shape, m->shape_len)
 			       : NULL;
-	*ARENA_PUSH(m->sh->s->arena, m->out->v, m->out->n, m->out->cap) = m->cur;
+	m->sh->s->made += sizeof(m->cur);
+	if (m->sh->s->made > MADE_MAX)
+		judge_defer(m->sh->s);
+	if (m->sh->s->made < 2 * MADE_MAX)
+		*ARENA_PUSH(m->sh->s->arena, m->out->v, m->out->n, m->out->cap) = m->cur;
 	m->len = m->shape_len = 0;
 	m->begun = false;
 	memset(&m->cur, 0, sizeof(m->cur));
