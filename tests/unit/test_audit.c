@@ -500,7 +500,7 @@ static uint64_t sum_of(const struct books *b, const char *key)
 	return sum;
 }
 
-/* @n execs with their exits: every second one the same, the others with a long word of their own. */
+/* @n execs with their exits: every second one the same, the others with a long word. */
 static void flood(struct books *b, int n)
 {
 	char word[3000];

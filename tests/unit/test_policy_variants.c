@@ -20,7 +20,7 @@
 
 #define NEWLINE "\xe2\x90\xa4" /* U+2424 */
 
-enum { SAMPLE = 17 };
+enum { SAMPLE = 37 };
 
 /* Of a whole text: %c is the text, %q the text as one quoted word. */
 static const char *const around_any[] = {
