@@ -306,6 +306,24 @@ static int take_lease(int dir, const char *name)
 	return TAKE_FD(fd);
 }
 
+/*
+ * XFS gives no time of change to a file that is exchanged, as other filesystems do: others who have
+ * seen what was there before would take ours for older than that.
+ */
+static int stamp(const struct apply *a, int dir, const char *name,
+		 const struct ident *on_host)
+{
+	struct ident now;
+	int x;
+
+	if (S_ISDIR(on_host->mode) || !a->began)
+		return 0;
+	x = ident_at(dir, name, &now);
+	return x == 0 && ident_is(&now, on_host) && now.ctime < a->began
+		       ? meta_stamp(dir, name)
+		       : x;
+}
+
 /* XFS stamps a directory that is exchanged, as if its contents had changed. */
 static int unstamp(int dir, const char *name, const struct ident *was)
 {
@@ -385,6 +403,8 @@ static int settle(struct apply *a, const struct plan_rec *r, const struct place 
 {
 	int x = unstamp(p->host, p->name, on_host);
 
+	if (x == 0)
+		x = stamp(a, p->host, p->name, on_host);
 	if (x == 0 && p->staged >= 0)
 		x = unstamp(p->staged, p->sname, staged);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;

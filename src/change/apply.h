@@ -42,17 +42,25 @@ bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel);
 const char *apply_host(const struct apply *a, uint32_t layer);
 /* Is the directory @rel of the host the one that the command worked in? As meta_came_from(). */
 int apply_came_from(struct apply *a, uint32_t layer, const char *rel);
+/* Does the upper's directory say that the host had one when the command came there? */
+bool apply_saw_one(struct apply *a, uint32_t layer, const char *rel);
+/* Has the upper's object this owner and group, as far as the sandbox could keep them? */
+bool apply_same_owner(const struct apply *a, uint32_t layer, const struct stat *up,
+		      const struct ident *host);
 /* The names in a directory of the host's, which is no mount point. -errno. */
 struct fs_names;
 int apply_list(struct apply *a, uint32_t layer, const char *rel, struct fs_names *out);
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	       struct buf *out, struct err *e);
 
-/* Digest of the content and attributes of what the host has there: a file, a link, anything but a
- * directory; false if it cannot be read. With @text, also the content of a file if that is text of
+/* Digest of the content and attributes of what the host has there, of a directory of its attributes
+ * alone; false if it cannot be read. With @text, also the content of a file if that is text of
  * at most @max bytes (else *text is empty). */
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
 		  struct buf *text, size_t max);
+
+/* The same of what the upper has there, which is no directory. */
+bool apply_digest_up(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest);
 
 /* For merging: the text of a file, host's or staged; false if it is not a text of moderate
  * size. */

@@ -30,7 +30,7 @@ static int open_file(struct apply *a, const struct plan_rec *r, bool host,
 	AUTO_CLOSE int fd = -1;
 	struct err e;
 
-	if (apply_at(a, r, p, &e) < 0)
+	if (apply_at(a, r, p, &e) < 0 && (host || e.kind != ERR_CONFLICT))
 		return -1;
 	fd = fs_open_read(host ? p->host : p->up, p->name);
 	return fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode) ? -1 : TAKE_FD(fd);
@@ -80,19 +80,22 @@ static bool hash_file(XXH64_state_t *hash, int fd, struct buf *text)
 }
 
 /* What is no file holds where it leads to, or which device it is, or nothing. */
-static bool hash_other(XXH64_state_t *hash, const struct place *p, const struct stat *st)
+static bool hash_other(XXH64_state_t *hash, int dir, const char *name,
+		       const struct stat *st)
 {
 	AUTO_BUF struct buf target = BUF_INIT;
 
-	if (S_ISLNK(st->st_mode) && fs_readlink(p->host, p->name, &target) < 0)
+	if (S_ISDIR(st->st_mode))
+		return true;
+	if (S_ISLNK(st->st_mode) && fs_readlink(dir, name, &target) < 0)
 		return false;
 	XXH64_update(hash, buf_str(&target), target.len);
 	XXH64_update(hash, &st->st_rdev, sizeof(st->st_rdev));
 	return true;
 }
 
-bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
-		  struct buf *text, size_t max)
+static bool digest_of(struct apply *a, uint32_t layer, const char *rel, bool host,
+		      uint64_t *digest, struct buf *text, size_t max)
 {
 	struct plan_rec r = { .layer = layer, .rel = rel };
 	AUTO_BUF struct buf attrs = BUF_INIT;
@@ -101,28 +104,42 @@ bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *di
 	struct place p;
 	struct stat st;
 	struct err e;
+	int dir;
 
 	/* Never opened but to read a file: to open a device may be to start it. */
-	if (apply_at(a, &r, &p, &e) < 0 ||
-	    fstatat(p.host, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
+	if (apply_at(a, &r, &p, &e) < 0 && e.kind != ERR_CONFLICT)
+		return false;
+	dir = host ? p.host : p.up;
+	if (dir < 0 || fstatat(dir, p.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
 	XXH64_reset(&hash, 0);
 	if (!S_ISREG(st.st_mode)) {
-		if (!hash_other(&hash, &p, &st))
+		if (!hash_other(&hash, dir, p.name, &st))
 			return false;
 	} else {
-		fd = open_file(a, &r, true, &p, &st);
+		fd = open_file(a, &r, host, &p, &st);
 		if (fd < 0 ||
 		    (!hash_index(&hash, fd, rel) &&
 		     !hash_file(&hash, fd, (size_t)st.st_size <= max ? text : NULL)))
 			return false;
 	}
 	/* Somebody who has set an ACL has changed the file, too. */
-	if (meta_pack(p.host, p.name, &attrs) < 0)
+	if (meta_pack(dir, p.name, &attrs) < 0)
 		return false;
 	XXH64_update(&hash, buf_str(&attrs), attrs.len);
 	*digest = XXH64_digest(&hash);
 	return true;
+}
+
+bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
+		  struct buf *text, size_t max)
+{
+	return digest_of(a, layer, rel, true, digest, text, max);
+}
+
+bool apply_digest_up(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest)
+{
+	return digest_of(a, layer, rel, false, digest, NULL, 0);
 }
 
 bool apply_text(struct apply *a, uint32_t layer, const char *rel, bool host,

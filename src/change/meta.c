@@ -133,15 +133,32 @@ static bool next_packed(const char **p, const char *end, const char **attr,
 	return true;
 }
 
+struct value {
+	const char *p; /* NULL: the attribute is not there */
+	size_t n;
+};
+
+static struct value value_of(const char *packed, size_t len, const char *attr)
+{
+	const char *p = packed, *a;
+	struct value v;
+
+	while (next_packed(&p, packed + len, &a, &v.p, &v.n))
+		if (strcmp(a, attr) == 0)
+			return v;
+	return (struct value){ 0 };
+}
+
+static bool same_value(struct value a, struct value b)
+{
+	if (!a.p || !b.p)
+		return !a.p && !b.p;
+	return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+}
+
 static bool is_packed(const char *packed, size_t len, const char *attr)
 {
-	const char *p = packed, *a, *v;
-	size_t n;
-
-	while (next_packed(&p, packed + len, &a, &v, &n))
-		if (strcmp(a, attr) == 0)
-			return true;
-	return false;
+	return value_of(packed, len, attr).p;
 }
 
 /* As the kernel has them: a version, then an entry for each permission. */
@@ -217,6 +234,74 @@ int meta_unpack(int dirfd, const char *name, const char *packed, size_t len)
 			r = set_attr(&h, a, v, n);
 	}
 	return r;
+}
+
+int meta_change(int dirfd, const char *name, const char *from, size_t nfrom,
+		const char *to, size_t nto)
+{
+	AUTO_HANDLE struct handle h = { .fd = -1 };
+	const char *p = from, *a;
+	struct value v;
+	int r = handle_open(dirfd, name, &h);
+
+	while (r == 0 && next_packed(&p, from + nfrom, &a, &v.p, &v.n)) {
+		if (is_packed(to, nto, a))
+			continue;
+		r = FAULT_POINT("meta.removexattr");
+		if (r == 0)
+			r = drop_attr(&h, a);
+	}
+	p = to;
+	while (r == 0 && next_packed(&p, to + nto, &a, &v.p, &v.n)) {
+		if (same_value(v, value_of(from, nfrom, a)))
+			continue;
+		r = FAULT_POINT("meta.setxattr");
+		if (r == 0)
+			r = set_attr(&h, a, v.p, v.n);
+	}
+	return r;
+}
+
+/* Of each that @one has and @other has not, or not so. */
+static bool is_one_of(const struct buf *now, const char *one, size_t none,
+		      const char *other, size_t nother)
+{
+	const char *p = one, *a;
+	struct value v;
+
+	while (next_packed(&p, one + none, &a, &v.p, &v.n)) {
+		struct value is = value_of(buf_str(now), now->len, a);
+		struct value w = value_of(other, nother, a);
+
+		if (!same_value(v, w) && !same_value(is, v) && !same_value(is, w))
+			return false;
+	}
+	return true;
+}
+
+int meta_is_either(int dirfd, const char *name, const char *one, size_t none,
+		   const char *other, size_t nother)
+{
+	AUTO_BUF struct buf now = BUF_INIT;
+	int r = meta_pack(dirfd, name, &now);
+
+	return r < 0 ? r
+		     : is_one_of(&now, one, none, other, nother) &&
+			       is_one_of(&now, other, nother, one, none);
+}
+
+int meta_stamp(int dirfd, const char *name)
+{
+	struct timespec t[2];
+	struct stat st;
+
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	t[0] = st.st_atim;
+	t[1] = st.st_mtim;
+	if (FAULT_AT("meta.stamp") || utimensat(dirfd, name, t, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == EPERM || errno == EACCES ? 0 : -errno;
+	return 0;
 }
 
 static int set_owner(const struct handle *h, const struct ident *now,

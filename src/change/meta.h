@@ -22,6 +22,19 @@ bool meta_names_others(const char *packed, size_t len);
 /* Makes the extended attributes of @name exactly those of the packed string. */
 int meta_unpack(int dirfd, const char *name, const char *packed, size_t len);
 
+/* Of two packed strings: does to @name's attributes what turns @from into @to; those that are
+ * alike in both, or in neither, stay as they are. */
+int meta_change(int dirfd, const char *name, const char *from, size_t nfrom,
+		const char *to, size_t nto);
+
+/* Are those that differ between them all what one of them says? 1, 0 or -errno. */
+int meta_is_either(int dirfd, const char *name, const char *one, size_t none,
+		   const char *other, size_t nother);
+
+/* Makes @name, which bears a time of change from before now, bear one of now; nothing else of it
+ * changes. Where we have no right to that nothing is done. */
+int meta_stamp(int dirfd, const char *name);
+
 /* Owner, mode (not of links) and mtime of @name become those of @to; what is right
  * already is not touched. The owner is tried: without the right to it (@lax) it stays, and so
  * does the mtime of what belongs to another: who may write to a directory need not own it. */

@@ -63,6 +63,11 @@ enum plan_flag {
 	/* In the list of an undo or redo: the host has another version there than the commit's
 	 * list says, which holds the same. */
 	PLAN_TOUCHED = 1 << 13,
+	/* BASE: it was there when the command ended, but whether the command saw it so is not
+	 * known: it had changed, or come, since the beginning. */
+	PLAN_LATE = 1 << 14,
+	/* BASE: the host has nothing there, and may have had until just before. */
+	PLAN_DOUBT = 1 << 15,
 };
 
 /*

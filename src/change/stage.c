@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/apply_parts.h"
+#include "change/compare.h"
 #include "change/copy.h"
 #include "change/meta.h"
 #include "sys/fs.h"
@@ -68,6 +69,29 @@ bool apply_is_copy(struct apply *a, uint32_t layer, const char *rel)
 
 	apply_at(a, &r, &p, &e);
 	return p.up >= 0 && meta_is_copy(p.up, p.name);
+}
+
+bool apply_saw_one(struct apply *a, uint32_t layer, const char *rel)
+{
+	struct plan_rec r = { .layer = layer, .rel = rel };
+	struct ident up;
+	struct place p;
+	struct err e;
+
+	apply_at(a, &r, &p, &e);
+	if (p.up < 0 || ident_at(p.up, p.name, &up) < 0 || !S_ISDIR(up.mode))
+		return false;
+	/* Those that were copied ahead bear no mark; without a time of birth nobody can tell. */
+	return meta_is_copy(p.up, p.name) || !up.btime ||
+	       up.btime < a->layers[layer].copied_ns;
+}
+
+bool apply_same_owner(const struct apply *a, uint32_t layer, const struct stat *up,
+		      const struct ident *host)
+{
+	const struct stat st = { .st_uid = host->uid, .st_gid = host->gid };
+
+	return compare_owner(&a->layers[layer], up, &st);
 }
 
 int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,

@@ -72,7 +72,7 @@ static int settle(struct op_ctx *ctx, struct sandbox *sb, struct fork_res *res,
 	(void)ctx;
 	if (sandbox_end(sb, "fork", e) < 0)
 		return -1;
-	housekeep(sb->h, &sb->t, UINT64_MAX);
+	housekeep(sb->h, &sb->t, 0);
 	res->run.rec = sb->t.rec;
 	memset(&sb->t.rec, 0, sizeof(sb->t.rec));
 	return 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -62,15 +63,21 @@ static bool is_being_done(const char *dir)
 	return fd >= 0 && !claim(fd, NOW);
 }
 
-/* In the background; @t may be NULL. What there is to be noted of it: see note(). */
+/* In the background; @t may be NULL. What there is to be noted of it: see look_after(). */
 static void send_off(const struct home *h, const struct txn *t, int64_t what)
 {
-	char name[] = "stet", option[] = HOUSEKEEP_OPTION, id[24], lock[16], note[24];
-	char *argv[] = { name, option, h->dir, id, lock, note, NULL };
+	char name[] = "stet", option[] = HOUSEKEEP_OPTION, id[24], lock[16], note[24],
+	     since[24];
+	char *argv[] = { name, option, h->dir, id, lock, note, since, NULL };
+	struct timespec now;
 
 	snprintf(id, sizeof(id), "%lld", t ? (long long)t->rec.id : 0);
 	snprintf(lock, sizeof(lock), "%d", t ? t->lock : -1);
 	snprintf(note, sizeof(note), "%lld", (long long)what);
+	/* By the clock that files are stamped with: we are going to say that it has ended. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	snprintf(since, sizeof(since), "%lld",
+		 (long long)now.tv_sec * 1000000000 + now.tv_nsec);
 	detach_exec(argv, t ? t->lock : -1);
 }
 
@@ -78,11 +85,13 @@ enum { NOTE_NOTHING = -1, NOTE_BASE = 0 }; /* else the number of a commit */
 
 void housekeep(struct home *h, struct txn *t, uint64_t changes)
 {
+	/* Directories around them, and copies that do not differ, are noted, too. */
+	const struct base_wish few = { .max = 4 * HOUSEKEEP_FEW };
 	struct err e;
 
 	if (!t && (!journal_checkpoint_due(h->journal) || is_being_done(h->dir)))
 		return;
-	if (t && changes <= HOUSEKEEP_FEW && txn_note_base(t, &e) == 0) {
+	if (t && changes <= HOUSEKEEP_FEW && txn_note_base(t, &few, &e) == 0) {
 		send_off(h, t, NOTE_NOTHING);
 		return;
 	}
@@ -126,12 +135,14 @@ void housekeep_stop(struct home *h, int64_t id)
 void housekeep_again(struct home *h, struct txn *t)
 {
 	if (t->lock >= 0 && t->rec.state == TXN_FROZEN)
-		housekeep(h, t, UINT64_MAX);
+		housekeep(h, t, 0);
 }
 
 /* Whoever waits for the transaction need not wait for the disk. */
-static void look_after(struct home *h, int claims, int64_t id, int64_t what, int lock)
+static void look_after(struct home *h, int claims, int64_t id, int64_t what,
+		       int64_t since, int lock)
 {
+	const struct base_wish w = { .since = since };
 	struct flock care = care_of(id, F_WRLCK), done = care_of(id, F_UNLCK);
 	struct txn t = { .lock = lock };
 	AUTO_CLOSE int ticket = -1;
@@ -140,7 +151,7 @@ static void look_after(struct home *h, int claims, int64_t id, int64_t what, int
 	fcntl(claims, F_SETLK, &care);
 	if (journal_txn_get(h->journal, id, &t.rec, &e) == 0) {
 		if (what == NOTE_BASE)
-			txn_note_base(&t, &e);
+			txn_note_base(&t, &w, &e);
 		if (what > NOTE_BASE) /* a commit has synced what it needed */
 			txn_note_left(h, &t, what, &e);
 		else
@@ -161,7 +172,7 @@ int housekeep_main(int argc, char **argv)
 	struct err e;
 	int lock;
 
-	if (argc != 6)
+	if (argc != 7)
 		return ERR_USAGE;
 	setenv("STET_STATE_DIR", argv[2], 1);
 	if (home_open(&h, &e) < 0)
@@ -171,7 +182,8 @@ int housekeep_main(int argc, char **argv)
 	if (lock <= STDERR_FILENO)
 		lock = -1;
 	if (atoll(argv[3]) > 0)
-		look_after(&h, claims, atoll(argv[3]), atoll(argv[5]), lock);
+		look_after(&h, claims, atoll(argv[3]), atoll(argv[5]), atoll(argv[6]),
+			   lock);
 	if (my_turn(claims)) {
 		txn_clear(&h);
 		txn_trim(&h, &e);

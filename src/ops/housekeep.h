@@ -10,7 +10,8 @@
  * folded in. In the background; whoever wants the transaction meanwhile waits for its
  * lock. @t may be NULL (nothing to note): then only if the journal says that it is due.
  * Of few @changes the base is noted before we return: then whatever happens to the host from
- * now on is told from what was. Failing is no error: all of it can be done later or never.
+ * now on is told from what was; of more, what has changed until it was noted is in doubt. Failing
+ * is no error: all of it can be done later or never.
  */
 enum { HOUSEKEEP_FEW = 100 };
 void housekeep(struct home *h, struct txn *t, uint64_t changes);
@@ -22,7 +23,7 @@ void housekeep(struct home *h, struct txn *t, uint64_t changes);
 enum { HOUSEKEEP_SMALL = 1 << 20 };
 void housekeep_commit(struct home *h, struct txn *t, const struct commit_result *done);
 
-/* The background's side: `stet --housekeep STATE-DIR TRANSACTION LOCK WHAT`. */
+/* The background's side: `stet --housekeep STATE-DIR TRANSACTION LOCK WHAT SINCE`. */
 #define HOUSEKEEP_OPTION "--housekeep"
 int housekeep_main(int argc, char **argv);
 

@@ -13,6 +13,7 @@
 #include "ops/json.h"
 #include "ops/sandbox.h"
 #include "txn/checkpoint.h"
+#include "txn/early.h"
 #include "txn/inplace.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };
@@ -87,6 +88,8 @@ struct tally {
 	size_t list;	 /* most paths to be listed */
 	bool brief;	 /* so many that they are not few are enough */
 	uint64_t before; /* files seen below a directory that is yet to come */
+	struct early *
+		early; /* what the host has now, if that is too much to be noted at once */
 };
 
 static void list_path(struct run_res *res, const struct change *c)
@@ -108,11 +111,12 @@ static int tally(void *arg, const struct change *c, struct err *e)
 	const struct stat *st = c->after.st_mode ? &c->after : &c->before;
 
 	(void)e;
+	early_note(t->early, c);
 	if (!change_counts(c))
 		return 0;
 	change_totals_add(&res->totals, c);
 	if (t->brief && change_total(&res->totals) > HOUSEKEEP_FEW && res->ntops)
-		return 1;
+		return early_is_late(t->early);
 	if (res->npaths < t->list)
 		list_path(res, c);
 	if (c->implied) {
@@ -146,11 +150,15 @@ static int sum_up(const struct txn_record *rec, const struct run_decision *d,
 	struct txn_sides s;
 	int r = txn_sides_open(rec, &s, e);
 
+	t.early = early_begin(rec);
+	for (size_t i = 0; i < s.n; i++)
+		s.v[i].every = true;
 	/* A large file that was merely touched may be counted here; status and diff read it. */
 	for (size_t i = 0; i < s.n; i++)
 		s.v[i].rough = true;
 	if (r == 0)
 		r = change_walk(s.v, s.n, tally, &t, e);
+	early_end(t.early, r == 0);
 	txn_sides_close(&s);
 	return r < 0 ? r : 0;
 }

@@ -17,6 +17,7 @@
 #include "runner/far.h"
 #include "sys/rmtree.h"
 #include "txn/commit.h"
+#include "txn/early.h"
 #include "txn/known.h"
 #include "txn/parts.h"
 
@@ -31,6 +32,7 @@ enum {
 	TEXT_TOTAL = 32 * 1024 * 1024,
 	DIGEST_MAX = 4 * 1024 * 1024,
 	DIGEST_OURS = 64 * 1024 * 1024, /* nobody is waiting to go on with his work */
+	SOON_MAX = 8 * 1024 * 1024,	/* to be read while somebody waits */
 };
 
 void base_notes_free(struct base_notes *b)
@@ -38,6 +40,15 @@ void base_notes_free(struct base_notes *b)
 	buf_free(&b->text);
 	known_close(b->known);
 	apply_close(b->a);
+}
+
+/* That it is there, and who it is: nothing more is known of it. */
+static int note_late(struct base_notes *b, struct plan_rec *r, struct err *e)
+{
+	if (!b->whole)
+		return 0;
+	r->flags |= PLAN_LATE;
+	return plan_add(b->w, r, e) < 0 ? -1 : 1;
 }
 
 int base_note(struct base_notes *b, uint32_t layer, const char *rel,
@@ -50,20 +61,22 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 	struct ident still, up;
 	uint64_t digest;
 
-	/* Changed while the command ran, or come with another directory: not what it saw. */
-	if (!host->mode || host->ctime >= b->begin ||
-	    (!b->ours && known_place(b->known, b->a, layer, rel) != PLACE_SAME))
+	if (!host->mode)
 		return 0;
+	/* Changed while the command ran, or come with another directory: not what it saw. */
+	if (host->ctime >= b->begin ||
+	    (!b->ours && known_place(b->known, b->a, layer, rel) != PLACE_SAME))
+		return note_late(b, &r, e);
 	buf_reset(&b->text);
-	b->read += !S_ISDIR(host->mode) && host->size <= max ? host->size : 0;
-	if (!S_ISDIR(host->mode) && host->size <= max &&
+	b->read += host->size <= max ? host->size : 0;
+	if (host->size <= max &&
 	    apply_digest(b->a, layer, rel, &digest, &b->text,
 			 !b->ours && b->kept < TEXT_TOTAL ? TEXT_MAX : 0)) {
 		/* Changed while it was read: the digest is of something in between. */
 		if (apply_look(b->a, layer, rel, &still, &up, e) < 0)
 			return -1;
 		if (!ident_same(host, &still) || still.ctime != host->ctime)
-			return 0;
+			return note_late(b, &r, e);
 		r.xbefore = (const char *)&digest;
 		r.nxbefore = sizeof(digest);
 		r.xafter = buf_str(&b->text);
@@ -79,7 +92,40 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 struct base {
 	bool *touched; /* by layer */
 	struct base_notes notes;
+	struct base_wish w;
+	size_t noted;
+	struct early *early;  /* a base that may become too much for who waits */
+	struct known *listed; /* what was there before; NULL: nobody has listed it */
 };
+
+/*
+ * The command has something there, and the host has not. That is so for all that is new; but what
+ * was there when the command was reported to have ended has been taken away before we came. Where
+ * that was not listed, it may have been, if a name in the directory has changed since then.
+ */
+static int note_absent(struct base *b, const struct change *c, struct err *e)
+{
+	struct plan_rec r = { .kind = PLAN_BASE,
+			      .flags = PLAN_DOUBT,
+			      .layer = (uint32_t)c->layer,
+			      .rel = c->rel };
+	const char *slash = strrchr(c->rel, '/');
+	AUTO_FREE char *dir = slash ? xstrndup(c->rel, (size_t)(slash - c->rel))
+				    : xstrdup(".");
+	struct ident host, up;
+
+	if (!b->w.since || c->implied || !c->after.st_mode)
+		return 0;
+	ident_from(&c->after, &r.before);
+	if (b->listed)
+		return known_has(b->listed, r.layer, r.rel) ? plan_add(b->notes.w, &r, e)
+							    : 0;
+	if (apply_look(b->notes.a, r.layer, dir, &host, &up, e) < 0)
+		return -1;
+	if (!host.mode || host.ctime < b->w.since)
+		return 0;
+	return plan_add(b->notes.w, &r, e);
+}
 
 static int note(void *arg, const struct change *c, struct err *e)
 {
@@ -87,13 +133,15 @@ static int note(void *arg, const struct change *c, struct err *e)
 	struct ident host, up, seen;
 
 	b->touched[c->layer] = true;
-	if (!b->notes.w || !c->before.st_mode)
+	if (!b->notes.w)
 		return 0;
-	/* Copies that do not differ are of no interest, unless a commit will give them more
-	 * names; directories are, for their modes. */
-	if (c->kind == CHANGE_MODIFY && !c->what && !S_ISDIR(c->before.st_mode) &&
-	    c->after.st_nlink < 2)
-		return 0;
+	if (b->early) {
+		early_note(b->early, c);
+		if (++b->noted > b->w.max || b->notes.read > SOON_MAX)
+			return early_is_late(b->early);
+	}
+	if (!c->before.st_mode)
+		return note_absent(b, c, e);
 	if (apply_look(b->notes.a, (uint32_t)c->layer, c->rel, &host, &up, e) < 0)
 		return -1;
 	/* Noted while the command ran, and no other since. */
@@ -126,13 +174,13 @@ static int take_over(struct base_notes *b, int dir, struct err *e)
 	return r;
 }
 
-int txn_note_base(struct txn *t, struct err *e)
+int txn_note_base(struct txn *t, const struct base_wish *w, struct err *e)
 {
 	AUTO_CLOSE int dir = open(t->rec.dir,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_FREE struct change_layer *layers = NULL;
 	AUTO_FREE bool *touched = NULL;
-	struct base b = { .notes.begin = t->rec.begin_ns };
+	struct base b = { .notes = { .begin = t->rec.begin_ns, .whole = true }, .w = *w };
 	size_t n;
 	int r;
 
@@ -148,6 +196,13 @@ int txn_note_base(struct txn *t, struct err *e)
 		layers[i].rough = true;
 	for (size_t i = 0; i < n; i++)
 		layers[i].every = true;
+	if (b.w.max)
+		b.early = early_begin(&t->rec);
+	if (b.w.since && (b.listed = known_new(&t->rec)) &&
+	    !known_read(b.listed, dir, EARLY)) {
+		known_close(b.listed);
+		b.listed = NULL;
+	}
 	r = apply_open(layers, n, &b.notes.a, e);
 	if (r == 0)
 		r = plan_create(dir, "base.new", &b.notes.w, e);
@@ -158,6 +213,11 @@ int txn_note_base(struct txn *t, struct err *e)
 	}
 	if (r == 0) {
 		r = change_walk(layers, n, note, &b, e);
+		if (b.early)
+			early_end(b.early, r == 0);
+		b.early = NULL;
+		if (r == 0 && b.w.max && (b.noted > b.w.max || b.notes.read > SOON_MAX))
+			r = 1;
 		if (r == 0)
 			untouched_keep(&t->rec, touched, n);
 		if (b.notes.w && r == 0)
@@ -168,6 +228,11 @@ int txn_note_base(struct txn *t, struct err *e)
 	if (r == 0 && b.notes.w &&
 	    (FAULT_AT("base.rename") || renameat(dir, "base.new", dir, "base") < 0))
 		r = err_sys(e, errno, "cannot keep the base");
+	if (b.early)
+		early_end(b.early, false);
+	if (r == 0)
+		unlinkat(dir, EARLY, 0);
+	known_close(b.listed);
 	base_notes_free(&b.notes);
 	return r;
 }

@@ -111,8 +111,16 @@ int txn_recover(struct home *h, unsigned *n, struct err *e);
 /* The same if there is anything; a single query if there is not. For every verb. */
 int txn_recover_if_needed(struct home *h, struct err *e);
 
-/* Notes what the host has at the changed paths; see base.c. */
-int txn_note_base(struct txn *t, struct err *e);
+/*
+ * Notes what the host has at the changed paths; see base.c. With @max, no more than that many: 1 if
+ * there are more, and nothing is kept. @since: when the command was said to have ended, if that was
+ * before; what has gone since then is not what it seems.
+ */
+struct base_wish {
+	size_t max;
+	int64_t since;
+};
+int txn_note_base(struct txn *t, const struct base_wish *w, struct err *e);
 
 /* Journal against store against host: calls @fn for everything that is not as it should be. */
 typedef void check_fn(void *arg, const char *what);

@@ -279,6 +279,19 @@ static void no_directory(struct draft *d, const struct change *c,
 	d->res->modified++;
 }
 
+/* Or it has none any more, and the command found one there: nobody makes that again unasked. */
+static void lost_directory(struct draft *d, const struct change *c,
+			   const struct plan_rec *r, bool copy)
+{
+	size_t top = strlen(c->path) - strlen(c->rel);
+	AUTO_FREE char *path = xstrndup(c->path, top + strlen(r->rel));
+	struct change dir = { .kind = CHANGE_ADD, .path = path };
+
+	if (!draft_is_ours(d, path) &&
+	    (copy || known_changed(d->known, d->a, r->layer, r->rel, &r->before)))
+		draft_conflict(d, &dir, "holds what was chosen, deleted on the host");
+}
+
 /* Directories above a chosen path that the host does not have yet. */
 static int need_parents(struct draft *d, const struct change *c, struct err *e)
 {
@@ -302,7 +315,11 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 		if (r.before.mode && !S_ISDIR(r.before.mode))
 			no_directory(d, c, &r);
 		if (!S_ISDIR(r.before.mode)) {
-			r.flags |= apply_is_copy(d->a, r.layer, rel) ? 0 : PLAN_BARE;
+			bool copy = apply_is_copy(d->a, r.layer, rel);
+
+			if (!r.before.mode)
+				lost_directory(d, c, &r, copy);
+			r.flags |= copy ? 0 : PLAN_BARE;
 			if (draft_add(d, &r, e) < 0)
 				return -1;
 			r.before = (struct ident){ 0 }; /* a new one */
@@ -390,6 +407,15 @@ static int check_hidden(struct draft *d, const struct change *c, struct plan_rec
 	return 0;
 }
 
+/* A copy that nobody inside has changed, whatever the host has made of its own since. */
+static bool is_as_found(struct draft *d, const struct change *c, const struct plan_rec *r)
+{
+	if (!c->after.st_mode || S_ISDIR(c->after.st_mode) || c->after.st_nlink > 1 ||
+	    c->was_hidden || (r->before.mode && !draft_host_changed(d, c, &r->before)))
+		return false;
+	return known_untouched(d->known, d->a, r->layer, c->rel, &c->after);
+}
+
 static int on_change(void *arg, const struct change *c, struct err *e)
 {
 	struct draft *d = arg;
@@ -403,6 +429,8 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	/* Chosen or not: others can be linked to it. */
 	if (same && r.after.nlink > 1)
 		twins_add(&d->same, &r);
+	if (is_as_found(d, c, &r))
+		return 0;
 	if (d->w->paths && !chosen_has(d->w->paths, c->path)) {
 		d->res->left = d->res->left || visible;
 		if (c->kind == CHANGE_MODIFY && S_ISDIR(c->after.st_mode))

@@ -14,16 +14,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "change/gitindex.h"
-#include "sys/mountinfo.h"
 #include "txn/keys.h"
 #include "txn/parts.h"
 #include "txn/table.h"
 
-/* In the directory of a transaction that began with the state of another: what that knew. */
-#define INHERITED "known"
-
-/* Both are of the time before the transaction began. */
-static const char *const bases[] = { SEEN, BASE };
+static const char *const bases[] = KNOWN_BASES;
 
 struct version {
 	struct ident id;
@@ -32,6 +27,11 @@ struct version {
 	bool is_base; /* nothing of ours has touched it since: its ctime counts */
 	bool ours;    /* attributes set or put back by an operation of this transaction */
 	bool made;    /* a directory that a commit needed: its inode is not known */
+	bool late;    /* there when the command ended; what it was before is not known */
+	bool doubt;   /* no longer there then, perhaps */
+	/* A directory whose names alone a commit has changed: who else set these is older. */
+	bool mode_as_found, owner_as_found;
+	bool dressed; /* a directory that has got other extended attributes */
 	int64_t whole_at; /* a directory that we put there with all that is in it: since then */
 };
 
@@ -65,10 +65,12 @@ struct known {
 		char *dir; /* NULL: none */
 		uint32_t layer;
 		enum known_place is;
+		bool still; /* no name in it has changed since the beginning */
 	} place;
 	struct memo *memos;	/* NULL: none */
 	struct table *versions; /* by layer and path */
 	struct version found;	/* what the last question was about */
+	bool complete;		/* there is a base: what it does not name was not there */
 	/* They could not be kept: no answer is worth anything. */
 	bool broken;
 	struct err why;
@@ -79,6 +81,39 @@ static uint64_t key_of(uint32_t layer, const char *rel)
 	uint64_t k = XXH64(rel, strlen(rel), layer);
 
 	return k ? k : 1;
+}
+
+static bool same_attributes(const struct ident *a, const struct ident *b)
+{
+	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
+}
+
+/* What a commit has not set in a directory is what was known of it before. */
+static bool add_attributes(struct version *v, const struct version *said)
+{
+	bool mode = v->mode_as_found, owner = v->owner_as_found;
+
+	if ((!mode && !owner) || !S_ISDIR(v->id.mode) || !said->id.mode || said->late ||
+	    said->doubt || said->made || !ident_is(&v->id, &said->id))
+		return false;
+	if (mode)
+		v->id.mode = said->id.mode;
+	if (owner) {
+		v->id.uid = said->id.uid;
+		v->id.gid = said->id.gid;
+	}
+	v->mode_as_found = mode && said->mode_as_found;
+	v->owner_as_found = owner && said->owner_as_found;
+	return true;
+}
+
+/* Does it say what the version holds? Of a directory: which extended attributes it has. */
+static bool adds_digest(const struct version *v, const struct version *said)
+{
+	if (!said->has_digest || v->has_digest || v->dressed || v->late || v->doubt)
+		return false;
+	return S_ISDIR(v->id.mode) ? ident_is(&v->id, &said->id)
+				   : ident_same(&v->id, &said->id);
 }
 
 /*
@@ -100,12 +135,14 @@ static void tell(struct known *k, uint32_t layer, const char *rel,
 	if (told == 0) {
 		v = *said;
 	} else if (told > 0) {
-		bool digest = said->has_digest && !v.has_digest &&
-			      ident_same(&v.id, &said->id);
+		bool digest = adds_digest(&v, said);
 		bool whole = said->whole_at && !v.whole_at && ident_is(&v.id, &said->id);
+		bool attributes = add_attributes(&v, said);
 
-		if (!digest && !whole && v.ours >= said->ours)
+		if (!digest && !whole && !attributes && v.ours >= said->ours &&
+		    v.dressed >= said->dressed)
 			return;
+		v.dressed |= said->dressed;
 		if (digest)
 			v.digest = said->digest;
 		if (whole)
@@ -137,6 +174,8 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	case PLAN_BASE:
 		v.id = r->before;
 		v.is_base = true;
+		v.late = r->flags & PLAN_LATE;
+		v.doubt = r->flags & PLAN_DOUBT;
 		v.has_digest = r->nxbefore >= sizeof(v.digest);
 		if (v.has_digest)
 			memcpy(&v.digest, r->xbefore, sizeof(v.digest));
@@ -163,6 +202,12 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		v.id.ino = r->before.ino;
 		v.id.btime = r->before.btime;
 		v.ours = true;
+		v.dressed = r->flags & PLAN_XATTR;
+		v.mode_as_found = r->flags & PLAN_TIMES ||
+				  r->before.mode == r->after.mode;
+		v.owner_as_found = r->flags & PLAN_TIMES ||
+				   (r->before.uid == r->after.uid &&
+				    r->before.gid == r->after.gid);
 		break;
 	case PLAN_MKDIR:
 		v.made = !undone;
@@ -194,17 +239,16 @@ static int read_plan(struct reading *rd, int dir, const char *name, struct err *
 	return r;
 }
 
-void known_read(struct known *k, int dir, const char *name)
+bool known_read(struct known *k, int dir, const char *name)
 {
 	struct reading rd = { .k = k };
 	struct err e;
 
-	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		read_plan(&rd, dir, name, &e);
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       read_plan(&rd, dir, name, &e) == 0;
 }
 
-/* Does it say what is on the host? *undone: that is what was there before it. */
-static bool tells(const struct op_record *r, bool *undone)
+bool known_tells(const struct op_record *r, bool *undone)
 {
 	bool part = r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
 		    r->redone != 1;
@@ -219,7 +263,7 @@ static int read_op(void *arg, struct op_record *r, struct err *e)
 {
 	struct reading rd = { .k = arg, .begun = r->begun_ns };
 
-	return tells(r, &rd.undone) ? read_plan(&rd, rd.k->dir, r->plan, e) : 0;
+	return known_tells(r, &rd.undone) ? read_plan(&rd, rd.k->dir, r->plan, e) : 0;
 }
 
 static void forget_all(struct known *k)
@@ -271,8 +315,8 @@ static void read_all(struct known *k)
 
 	journal_op_each(k->h->journal, k->id, read_op, k, &e);
 	known_read(k, k->dir, INHERITED);
-	for (size_t i = 0; i < ARRAY_SIZE(bases); i++)
-		known_read(k, k->dir, bases[i]);
+	known_read(k, k->dir, SEEN);
+	k->complete = known_read(k, k->dir, BASE);
 }
 
 static void read_one(struct known *k, uint64_t key)
@@ -348,11 +392,6 @@ int known_held(const struct known *k, struct err *e)
 	return k->broken ? -1 : 0;
 }
 
-static bool same_attributes(const struct ident *a, const struct ident *b)
-{
-	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
-}
-
 /* What git's index says has no size of its own (change/gitindex.h): the digest alone tells. */
 static bool same_size(const struct version *s, const char *rel, const struct ident *host)
 {
@@ -364,13 +403,14 @@ bool known_touched(struct known *k, uint32_t layer, const char *rel,
 {
 	const struct version *s = find(k, layer, rel);
 
-	return s && (s->ours || (s->made && same_attributes(&s->id, host)));
+	return s && (s->ours || s->made) && same_attributes(&s->id, host);
 }
 
-/* A file can be written and given its old mtime again, a FIFO an ACL: only the ctime tells then. */
+/* A file can be written and given its old mtime again, a FIFO or a directory an ACL: only the ctime
+ * tells then. */
 static bool is_untouched(const struct version *s, const struct ident *host)
 {
-	return S_ISDIR(host->mode) || host->ctime == s->id.ctime ||
+	return host->ctime == s->id.ctime || (S_ISDIR(host->mode) && !s->has_digest) ||
 	       (!s->is_base && !s->has_digest);
 }
 
@@ -379,6 +419,24 @@ enum verdict {
 	KNOWN_SAME,    /* exactly this version */
 	KNOWN_OTHER,   /* seen, but it was another */
 };
+
+/* The directory that holds @rel, or itself if that is the top: "." */
+static char *dir_of(const char *rel)
+{
+	const char *slash = strrchr(rel, '/');
+
+	return slash ? xstrndup(rel, (size_t)(slash - rel)) : xstrdup(".");
+}
+
+/* Is there a directory for it? If not, it is that which is gone. */
+static bool has_place(struct apply *a, uint32_t layer, const char *rel)
+{
+	AUTO_FREE char *dir = dir_of(rel);
+	struct ident host, up;
+	struct err e;
+
+	return apply_look(a, layer, dir, &host, &up, &e) < 0 || S_ISDIR(host.mode);
+}
 
 /* If only times differ, the content is compared with the digest of what was seen. */
 static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
@@ -391,6 +449,12 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return KNOWN_NOTHING;
 	if (!s->id.mode)
 		return KNOWN_SAME;
+	if (s->doubt)
+		return KNOWN_OTHER;
+	if (s->late && !host->mode)
+		return has_place(a, layer, rel) ? KNOWN_OTHER : KNOWN_NOTHING;
+	if (s->late)
+		return ident_is(&s->id, host) ? KNOWN_NOTHING : KNOWN_OTHER;
 	if (ident_same(&s->id, host) && is_untouched(s, host))
 		return KNOWN_SAME;
 	if (!same_attributes(&s->id, host) || (!same_size(s, rel, host) && !s->made))
@@ -401,29 +465,12 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 	 * is put into it, for which each of the names answers by itself. */
 	if (!S_ISREG(host->mode) && !s->has_digest && ident_is(&s->id, host))
 		return KNOWN_SAME;
+	if (S_ISDIR(host->mode) && !ident_is(&s->id, host))
+		return KNOWN_OTHER;
 	return s->has_digest && apply_digest(a, layer, rel, &digest, NULL, 0) &&
 			       digest == s->digest
 		       ? KNOWN_SAME
 		       : KNOWN_OTHER;
-}
-
-/* The directory that holds @rel, or itself if that is the top: "." */
-static char *dir_of(const char *rel)
-{
-	const char *slash = strrchr(rel, '/');
-
-	return slash ? xstrndup(rel, (size_t)(slash - rel)) : xstrdup(".");
-}
-
-static bool is_in_workspace(const struct known *k, const struct apply *a, uint32_t layer,
-			    const char *dir)
-{
-	const char *host = apply_host(a, layer);
-	AUTO_FREE char *path = xasprintf("%s/%s", strcmp(host, "/") == 0 ? "" : host,
-					 dir);
-
-	return strcmp(dir, ".") != 0 && strcmp(path, k->workspace) != 0 &&
-	       path_within(path, k->workspace);
 }
 
 /* The place for what is found out about @key; what was there about another goes. */
@@ -506,71 +553,87 @@ static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char
 	return at;
 }
 
-/* A directory that has changed since the transaction began. */
-static enum known_place judge_place(struct known *k, struct apply *a, uint32_t layer,
-				    char *dir, struct ident *now)
-{
-	int from = apply_came_from(a, layer, dir);
-	struct ident seen;
-
-	if (from < 0 && known_ident(k, layer, dir, &seen))
-		from = ident_is(&seen, now);
-	/* In what we have made since the beginning nothing is older. */
-	if (find_whole(k, a, layer, dir, &now->ctime))
-		return PLACE_OTHER;
-	return from < 0 ? PLACE_UNKNOWN : from ? PLACE_SAME : PLACE_OTHER;
-}
+/* What is said of one directory; or else the one that holds it must be asked. */
+enum { GO_UP = -1 };
 
 /*
- * What was renamed bears it in its ctime, what came with it does not. So does one into which
- * something was put: then overlayfs' mark tells, or who was seen there before.
+ * Is @dir, @now on the host, the directory that the command saw there? Names in the one that holds
+ * it have changed since the beginning. By overlayfs' mark, or by who was seen there.
  */
+static int judge_place(struct known *k, struct apply *a, uint32_t layer, const char *dir,
+		       const struct ident *now)
+{
+	AUTO_FREE char *copy = xstrdup(dir);
+	const struct version *s;
+	int64_t newest = 0;
+	int from;
+
+	/* In what we have made since the beginning nothing is older. */
+	if (find_whole(k, a, layer, copy, &newest))
+		return PLACE_OTHER;
+	from = apply_came_from(a, layer, dir);
+	if (from >= 0)
+		return from ? PLACE_SAME : PLACE_OTHER;
+	s = find(k, layer, dir);
+	if (s && s->made)
+		return S_ISDIR(now->mode) ? PLACE_SAME : PLACE_OTHER;
+	if (s ? s->doubt || !ident_is(&s->id, now) : k->complete)
+		return PLACE_OTHER;
+	if (s && !s->late)
+		return PLACE_SAME;
+	/* What is renamed bears it in its ctime; but so does one into which something was put. */
+	if (now->ctime < k->begin)
+		return GO_UP;
+	return apply_saw_one(a, layer, dir) ? PLACE_UNKNOWN : PLACE_OTHER;
+}
+
+/* What was renamed bears it in its ctime, what came with it does not: so up to the layer's top. */
 static enum known_place find_place(struct known *k, struct apply *a, uint32_t layer,
 				   char *dir)
 {
-	enum known_place is = PLACE_SAME;
-	struct ident now, up;
+	struct ident now, above, up;
 	struct way w = { 0 };
 	struct err e;
+	int is = PLACE_SAME;
 
-	while (is_in_workspace(k, a, layer, dir)) {
+	if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !now.mode)
+		return PLACE_UNKNOWN;
+	k->place.still = now.ctime < k->begin;
+	while (strcmp(dir, ".") != 0) {
+		AUTO_FREE char *parent = dir_of(dir);
 		uint64_t key = key_of(layer, dir);
 		const struct memo *m = memo(k, key);
-		char *slash = strrchr(dir, '/');
 
-		if (m->place_key == key) {
-			is = m->is;
+		is = m->place_key == key ? (int)m->is : GO_UP;
+		if (is != GO_UP)
 			break;
-		}
 		way_add(&w, key, 0);
-		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !now.mode) {
+		if (apply_look(a, layer, parent, &above, &up, &e) < 0 || !above.mode)
 			is = PLACE_UNKNOWN;
-			break;
-		}
-		if (now.ctime >= k->begin) {
+		else if (above.ctime >= k->begin)
 			is = judge_place(k, a, layer, dir, &now);
+		if (is != GO_UP)
 			break;
-		}
-		if (!slash)
-			break;
-		*slash = '\0';
+		memcpy(dir, parent, strlen(parent) + 1);
+		now = above;
+		is = PLACE_SAME;
 	}
 	for (size_t i = 0; i < w.n; i++) {
 		struct memo *m = memo(k, w.v[i].key);
 
 		m->place_key = w.v[i].key;
-		m->is = is;
+		m->is = (enum known_place)is;
 	}
 	free(w.v);
-	return is;
+	return (enum known_place)is;
 }
 
 void known_place_again(struct known *k)
 {
-	free(k->place.dir);
-	k->place.dir = NULL;
 	free(k->memos);
 	k->memos = NULL;
+	free(k->place.dir);
+	k->place.dir = NULL;
 }
 
 /* Asked once for all that lies in one directory. */
@@ -581,6 +644,7 @@ enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
 
 	if (!k->place.dir || k->place.layer != layer || strcmp(k->place.dir, dir) != 0) {
 		free(k->place.dir);
+		k->place.still = false;
 		k->place.layer = layer;
 		k->place.dir = xstrdup(dir);
 		k->place.is = find_place(k, a, layer, dir);
@@ -600,6 +664,23 @@ static bool came_with_ours(struct known *k, struct apply *a, uint32_t layer,
 	return newest < whole_at;
 }
 
+/*
+ * The host's object is older than the transaction, but names in its directory have changed since:
+ * is it the one that was there? On XFS an exchange leaves no trace in what is exchanged, and what
+ * comes with a directory bears none either.
+ */
+static bool is_another(struct known *k, struct apply *a, uint32_t layer, const char *rel,
+		       const struct ident *host)
+{
+	const struct version *s = find(k, layer, rel);
+
+	if (!s)
+		return k->complete;
+	if (s->made || (!s->doubt && ident_is(&s->id, host)))
+		return false;
+	return look(k, a, layer, rel, host) != KNOWN_SAME;
+}
+
 bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host)
 {
@@ -608,10 +689,25 @@ bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char 
 	/* The usual case: untouched since before we began. No need to know any more. */
 	if (host->mode && host->ctime < k->begin &&
 	    known_place(k, a, layer, rel) != PLACE_OTHER)
-		return false;
+		return !k->place.still && is_another(k, a, layer, rel, host);
 	v = look(k, a, layer, rel, host);
 	return v == KNOWN_OTHER || (v == KNOWN_NOTHING && host->mode &&
 				    !came_with_ours(k, a, layer, rel, host));
+}
+
+bool known_untouched(struct known *k, struct apply *a, uint32_t layer, const char *rel,
+		     const struct stat *ours)
+{
+	const struct version *s = find(k, layer, rel);
+	struct ident up;
+	uint64_t digest;
+
+	if (!s || !s->is_base || s->late || s->doubt || !s->has_digest)
+		return false;
+	ident_from(ours, &up);
+	return up.mode == s->id.mode && up.size == s->id.size &&
+	       up.mtime == s->id.mtime && apply_same_owner(a, layer, ours, &s->id) &&
+	       apply_digest_up(a, layer, rel, &digest) && digest == s->digest;
 }
 
 bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
@@ -620,7 +716,7 @@ bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 	const struct version *s = find(k, layer, rel);
 	uint64_t digest;
 
-	if (!s || !s->id.mode || !host->mode)
+	if (!s || !s->id.mode || !host->mode || s->late || s->doubt)
 		return false;
 	if (s->is_base && ident_same(&s->id, host) && s->id.ctime == host->ctime)
 		return true;
@@ -629,11 +725,16 @@ bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 	       digest == s->digest;
 }
 
+bool known_has(struct known *k, uint32_t layer, const char *rel)
+{
+	return find(k, layer, rel);
+}
+
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out)
 {
 	const struct version *s = find(k, layer, rel);
 
-	if (!s || !s->id.mode || s->made)
+	if (!s || !s->id.mode || s->made || s->late || s->doubt)
 		return false;
 	*out = s->id;
 	return true;
@@ -686,95 +787,4 @@ bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf 
 		plan_close(p);
 	}
 	return w.found;
-}
-
-struct heritage {
-	struct home *h;
-	int from;
-	struct plan_writer *out;
-	uint32_t *layers; /* the other's layer for each, or UINT32_MAX */
-	size_t nlayers;
-	bool undone;
-};
-
-static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
-{
-	struct heritage *g = arg;
-	struct plan_rec copy = *r;
-
-	if (r->layer >= g->nlayers || g->layers[r->layer] == UINT32_MAX)
-		return 0;
-	copy.layer = g->layers[r->layer];
-	if (g->undone)
-		copy.flags |= PLAN_UNDONE;
-	copy.nxafter = 0; /* no content */
-	if (r->kind != PLAN_BASE)
-		copy.nxbefore = 0;
-	return plan_add(g->out, &copy, e);
-}
-
-static int hand_down_list(struct heritage *g, const char *name, bool undone,
-			  struct err *e)
-{
-	struct plan *p;
-	int r;
-
-	if (faccessat(g->from, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	if (plan_open(g->from, name, &p, e) < 0)
-		return -1;
-	g->undone = undone;
-	r = plan_each(p, false, hand_down, g, e);
-	plan_close(p);
-	return r;
-}
-
-static int hand_down_op(void *arg, struct op_record *r, struct err *e)
-{
-	bool undone;
-
-	return tells(r, &undone) ? hand_down_list(arg, r->plan, undone, e) : 0;
-}
-
-static uint32_t *map_layers(const struct txn_record *from, const struct txn_record *to,
-			    size_t *n)
-{
-	size_t nfrom, nto;
-	AUTO_FREE struct change_layer *a = txn_layers(from, &nfrom);
-	AUTO_FREE struct change_layer *b = txn_layers(to, &nto);
-	uint32_t *map = xcalloc(nfrom + 1, sizeof(*map));
-
-	for (size_t i = 0; i < nfrom; i++) {
-		map[i] = UINT32_MAX;
-		for (size_t k = 0; k < nto; k++)
-			if (strcmp(a[i].host, b[k].host) == 0)
-				map[i] = (uint32_t)k;
-	}
-	*n = nfrom;
-	return map;
-}
-
-void known_inherit(struct home *h, const struct txn_record *from,
-		   const struct txn_record *to)
-{
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	AUTO_CLOSE int source = open(from->dir, flags), dir = open(to->dir, flags);
-	struct heritage g = { .h = h, .from = source };
-	AUTO_FREE uint32_t *layers = NULL;
-	struct err e;
-	int r;
-
-	if (source < 0 || dir < 0 || plan_create(dir, INHERITED, &g.out, &e) < 0)
-		return;
-	g.layers = layers = map_layers(from, to, &g.nlayers);
-	/* Newest first: the first one told is believed. */
-	r = journal_op_each(h->journal, from->id, hand_down_op, &g, &e);
-	if (r == 0)
-		r = hand_down_list(&g, INHERITED, false, &e);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(bases); i++)
-		r = hand_down_list(&g, bases[i], false, &e);
-	if (r == 0)
-		plan_finish_lazily(g.out, &e);
-	else
-		plan_abandon(g.out);
 }

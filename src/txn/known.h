@@ -15,6 +15,16 @@
  */
 struct known;
 
+/* In the directory of a transaction that began with the state of another: what that knew. */
+#define INHERITED "known"
+/* Both are of the time before the transaction began. */
+#define KNOWN_BASES        \
+	{                  \
+		SEEN, BASE \
+	}
+/* Does the operation say what is on the host? *undone: that is what was there before it. */
+bool known_tells(const struct op_record *r, bool *undone);
+
 /* For @t, which (like @h) must outlive it. They are read at the first question. */
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e);
 void known_close(struct known *k);
@@ -30,28 +40,37 @@ int known_held(const struct known *k, struct err *e);
  * began. */
 struct known *known_new(const struct txn_record *t);
 void known_tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id);
-void known_read(struct known *k, int dir, const char *name); /* a list; none is fine */
+/* A list; false if there is none, or it is damaged. */
+bool known_read(struct known *k, int dir, const char *name);
+/* Is anything known of the path? */
+bool known_has(struct known *k, uint32_t layer, const char *rel);
 
-/* Does @rel lie in the directory that the command saw, or did it come with another one? In the
- * workspace, that is: what lies above it is taken for what it was. */
+/* Does @rel lie in the directory that the command saw, or did it come with another one? */
 enum known_place { PLACE_SAME, PLACE_OTHER, PLACE_UNKNOWN };
 enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
 			     const char *rel);
 void known_place_again(
 	struct known *k); /* forget what was found out about the last one */
 
-/* Has an operation of this transaction set the attributes of this directory before, or made it as
- * it is now? */
+/* Has an operation of this transaction been at this directory before, or made it, and are its mode
+ * and owner what they were then? */
 bool known_touched(struct known *k, uint32_t layer, const char *rel,
 		   const struct ident *host);
 
 /*
- * Has somebody else changed the host's object since the transaction saw it? By what is known of
- * it; else by its ctime, against the coarse clock with which the kernel stamps, and by whether it
- * came with another directory: then it bears an old time and is somebody else's work all the same.
+ * Has somebody else changed the host's object since the transaction saw it? Who it is comes first:
+ * what the base does not name was not there, what it names with another inode was another. Only
+ * then its ctime, against the coarse clock with which the kernel stamps. Where no name in its
+ * directory, nor above, has changed since the beginning nobody else can have come.
  */
 bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host);
+
+/* Is what the upper has there, @ours, just what the host had when it was copied? A file that was
+ * opened for writing, and never changed. */
+struct stat;
+bool known_untouched(struct known *k, struct apply *a, uint32_t layer, const char *rel,
+		     const struct stat *ours);
 
 /* Is what the host has there known to hold the same? Not by its identity alone: by its ctime, or
  * by a digest of content and attributes. */
@@ -62,7 +81,6 @@ bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident *out);
 
 /* Has the host's object the mode and owner of the version known, or of @ours? */
-struct stat;
 bool known_attributes(struct known *k, uint32_t layer, const char *rel,
 		      const struct ident *host, const struct stat *ours);
 

@@ -36,7 +36,9 @@ static bool is_full(const struct noting *l)
 
 static int note_below(struct noting *l, uint32_t layer, const char *rel, struct err *e);
 
-static int note(struct noting *l, uint32_t layer, const char *rel, struct err *e)
+/* @put: what the commit has put there; NULL: that is not known. */
+static int note(struct noting *l, uint32_t layer, const char *rel,
+		const struct ident *put, struct err *e)
 {
 	struct ident now, up;
 	int r;
@@ -47,7 +49,7 @@ static int note(struct noting *l, uint32_t layer, const char *rel, struct err *e
 		return -1;
 	if (S_ISDIR(now.mode))
 		return note_below(l, layer, rel, e);
-	if (!now.mode)
+	if (!now.mode || (put && !ident_is(&now, put)))
 		return 0;
 	r = base_note(&l->notes, layer, rel, &now, e);
 	l->noted += r > 0;
@@ -65,7 +67,7 @@ static int note_below(struct noting *l, uint32_t layer, const char *rel, struct 
 	for (size_t i = 0; i < names.n && r == 0 && !is_full(l); i++) {
 		AUTO_FREE char *below = xasprintf("%s/%s", rel, names.v[i]);
 
-		r = note(l, layer, below, e);
+		r = note(l, layer, below, NULL, e);
 	}
 	fs_names_free(&names);
 	return r;
@@ -73,11 +75,13 @@ static int note_below(struct noting *l, uint32_t layer, const char *rel, struct 
 
 static int note_step(void *arg, const struct plan_rec *r, struct err *e)
 {
+	const struct ident *put = r->kind == PLAN_META ? &r->before : &r->after;
+
 	switch (r->kind) {
 	case PLAN_REPLACE:
 	case PLAN_CREATE:
 	case PLAN_META:
-		return r->after.mode ? note(arg, r->layer, r->rel, e) : 0;
+		return r->after.mode ? note(arg, r->layer, r->rel, put, e) : 0;
 	default:
 		return 0;
 	}

@@ -112,6 +112,9 @@ struct base_notes {
 	struct apply *a;
 	/* It is what a commit has put there, wherever that is; and only who is asked for. */
 	bool ours;
+	/* Also who is there of whom nothing else is known (PLAN_LATE): so that what is not
+	 * named was not there. */
+	bool whole;
 	struct plan_writer *w;
 	struct known *known; /* so far */
 	int64_t begin;
