@@ -141,6 +141,11 @@ bool apply_is_shared(struct apply *a, const struct ident *id);
 
 /* Steps of these kinds, in either direction: META, MKDIR, DIR (dirs.c), LINK (links.c). */
 int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
+/* Are the attributes that a META or DIR sets what they were before or after it? ERR_CONFLICT with
+ * @what, if they are others. */
+int apply_check_attributes(struct apply *a, const struct plan_rec *r,
+			   const struct place *p, const struct ident *now,
+			   const char *what, struct err *e);
 int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 /* Is the name free for a PLAN_LINK of the host's, or taken by what it made? */

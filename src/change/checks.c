@@ -213,21 +213,18 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 		forward ? "was changed or touched on the host"
 			: "was changed or touched on the host after the commit";
 
-	if (r->kind == PLAN_DIR)
-		return ident_is(now, &r->before)
-			       ? 0
-			       : apply_conflict(a, r,
-						now->mode ? "was replaced on the host"
-							  : "was deleted on the host",
-						e);
-	if (r->kind == PLAN_META) /* always the host's own inode */
-		return ident_is(now, &r->before) && now->size == from->size &&
-				       (now->mode == from->mode ||
-					now->mode == to->mode) &&
-				       (now->mtime == from->mtime ||
-					now->mtime == to->mtime)
-			       ? 0
-			       : apply_conflict(a, r, when, e);
+	if (r->kind == PLAN_DIR && !ident_is(now, &r->before))
+		return apply_conflict(a, r,
+				      now->mode ? "was replaced on the host"
+						: "was deleted on the host",
+				      e);
+	if (r->kind == PLAN_META && /* always the host's own inode */
+	    (!ident_is(now, &r->before) || now->size != from->size ||
+	     (now->mode != from->mode && now->mode != to->mode) ||
+	     (now->mtime != from->mtime && now->mtime != to->mtime)))
+		return apply_conflict(a, r, when, e);
+	if (r->kind == PLAN_DIR || r->kind == PLAN_META)
+		return apply_check_attributes(a, r, p, now, when, e);
 	if (to->mode ? ident_is(now, to) : !now->mode && forward)
 		return 0; /* as it will be */
 	if (!from->mode)

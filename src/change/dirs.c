@@ -16,20 +16,71 @@
 
 /* --- attributes, in place --- */
 
+static bool sets_mode(const struct plan_rec *r)
+{
+	return !(r->flags & PLAN_TIMES) && r->before.mode != r->after.mode;
+}
+
+static bool sets_owner(const struct plan_rec *r)
+{
+	return !(r->flags & PLAN_TIMES) &&
+	       (r->before.uid != r->after.uid || r->before.gid != r->after.gid);
+}
+
+static bool is_owner(const struct ident *a, const struct ident *b)
+{
+	return a->uid == b->uid && a->gid == b->gid;
+}
+
+int apply_check_attributes(struct apply *a, const struct plan_rec *r,
+			   const struct place *p, const struct ident *now,
+			   const char *what, struct err *e)
+{
+	int x = 1;
+
+	if (sets_mode(r) && now->mode != r->before.mode && now->mode != r->after.mode)
+		return apply_conflict(a, r, what, e);
+	/* Where the right to it was missing it has stayed what it was, or become ours. */
+	if (sets_owner(r) && !a->layers[r->layer].lax_owner &&
+	    !is_owner(now, &r->before) && !is_owner(now, &r->after))
+		return apply_conflict(a, r, what, e);
+	if (r->flags & PLAN_XATTR)
+		x = meta_is_either(p->host, p->name, r->xbefore, r->nxbefore, r->xafter,
+				   r->nxafter);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	return x ? 0 : apply_conflict(a, r, what, e);
+}
+
+/* What the object is to be: in all that the step does not set, what it is. */
+static struct ident goal_of(const struct plan_rec *r, bool forward,
+			    const struct ident *now)
+{
+	const struct ident *to = forward ? &r->after : &r->before;
+	struct ident goal = *now;
+
+	if (sets_mode(r))
+		goal.mode = to->mode;
+	if (sets_owner(r)) {
+		goal.uid = to->uid;
+		goal.gid = to->gid;
+	}
+	goal.mtime = to->mtime;
+	return goal;
+}
+
 int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
 {
 	const struct ident *from = forward ? &r->before : &r->after;
-	struct ident goal = r->before, *to = &goal;
+	const struct ident *to = forward ? &r->after : &r->before;
+	struct ident goal;
 	struct place p;
 	struct ident now;
 	int x;
 
 	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
-	if (forward && r->flags & PLAN_TIMES)
-		goal.mtime = r->after.mtime;
-	else if (forward)
-		goal = r->after;
+	goal = goal_of(r, forward, &now);
 	/* It is always the host's own inode here, in both directions. */
 	if (!ident_is(&now, &r->before))
 		return apply_conflict(a, r, "was replaced on the host", e);
@@ -38,14 +89,16 @@ int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	     (now.mtime != from->mtime && now.mtime != to->mtime)))
 		return apply_conflict(a, r, "was changed on the host", e);
 	if (r->flags & PLAN_XATTR) {
-		x = meta_own(p.host, p.name, to, a->layers[r->layer].lax_owner);
+		x = meta_own(p.host, p.name, &goal, a->layers[r->layer].lax_owner);
 		if (x == 0)
-			x = meta_unpack(p.host, p.name, forward ? r->xafter : r->xbefore,
+			x = meta_change(p.host, p.name, forward ? r->xbefore : r->xafter,
+					forward ? r->nxbefore : r->nxafter,
+					forward ? r->xafter : r->xbefore,
 					forward ? r->nxafter : r->nxbefore);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
 	}
-	x = meta_set(p.host, p.name, to, a->layers[r->layer].lax_owner);
+	x = meta_set(p.host, p.name, &goal, a->layers[r->layer].lax_owner);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 

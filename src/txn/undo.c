@@ -185,17 +185,31 @@ static int locate(const struct txn *t, struct deed *d, const struct commit_wish 
 			: standing_open(o->dir, &d->ops, d->target, &d->standing, e);
 }
 
-static int find_taken(void *arg, const struct plan_rec *r, struct err *e)
+struct differing {
+	struct operation *o;
+	bool redo;
+};
+
+static int find_differing(void *arg, const struct plan_rec *r, struct err *e)
 {
-	return apply_is_taken(arg, r, e);
+	const struct differing *d = arg;
+	int x = undo_is_dir_changed(d->o, d->redo, r, e);
+
+	return x || d->redo ? x : apply_is_taken(d->o->apply, r, e);
 }
 
-/* Must something be put aside to undo the commit of this list? 1, 0 or -1; opens o->plan. */
-static int is_any_taken(struct operation *o, const char *list, struct err *e)
+/*
+ * Is something not as this list has it: must anything be put aside, has the host changed what a
+ * directory holds? 1, 0 or -1; opens o->plan.
+ */
+static int is_any_differing(struct operation *o, bool redo, const char *list,
+			    struct err *e)
 {
+	struct differing d = { o, redo };
+
 	if (plan_open(o->dir, list, &o->plan, e) < 0 || operate_reach(o, e) < 0)
 		return -1;
-	return plan_each(o->plan, false, find_taken, o->apply, e);
+	return plan_each(o->plan, false, find_differing, &d, e);
 }
 
 /*
@@ -224,11 +238,11 @@ static int describe(const struct txn *t, const struct deed *d, bool part, bool a
 				    .begun_ns = operate_begun(t) };
 	if (!afresh && !wish.paths && !wish.ours && !wish.theirs &&
 	    (!d->standing || standing_is_plain(d->standing))) {
-		int taken = d->redo ? 0 : is_any_taken(o, list, e);
+		int differs = is_any_differing(o, d->redo, list, e);
 
-		if (taken <= 0) {
+		if (differs <= 0) {
 			o->op.plan = xstrdup(list);
-			return taken;
+			return differs;
 		}
 		plan_close(o->plan);
 		o->plan = NULL;

@@ -65,6 +65,37 @@ static int keep(struct subset *s, struct plan_rec *r, bool taken, struct err *e)
 					    : plan_add_as(s->out, r, r->serial, e);
 }
 
+/*
+ * The host has changed what a directory of its own holds since: that must stay visible, and be
+ * there again if this operation is taken back half way. 1: it has; 0: it has not; -1: *e is set.
+ */
+static int freshen_dir(const struct operation *o, bool redo, struct plan_rec *r,
+		       struct err *e)
+{
+	struct ident *from = redo ? &r->before : &r->after;
+	struct ident *to = redo ? &r->after : &r->before;
+	struct ident now, up;
+
+	if (r->kind != PLAN_DIR || !r->before.mode || r->flags & PLAN_ASIDE)
+		return 0;
+	if (apply_look(o->apply, r->layer, r->rel, &now, &up, e) < 0)
+		return -1;
+	if (!ident_is(&now, &r->before) || now.mtime == from->mtime)
+		return 0;
+	from->mtime = now.mtime;
+	if (now.mtime > to->mtime)
+		to->mtime = now.mtime;
+	return 1;
+}
+
+int undo_is_dir_changed(struct operation *o, bool redo, const struct plan_rec *r,
+			struct err *e)
+{
+	struct plan_rec copy = *r;
+
+	return freshen_dir(o, redo, &copy, e);
+}
+
 /* The directory of a chosen path stays as the commit left it, its mtime included. */
 static int keep_parent(struct subset *s, const struct plan_rec *r, bool taken,
 		       struct err *e)
@@ -179,9 +210,9 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 
 	if (x <= 0)
 		return x < 0 ? -1 : 1;
-	if (r->kind == PLAN_DIR)
+	if (r->kind == PLAN_DIR && !ident_is(&now, &r->before))
 		return 0;
-	if (r->kind == PLAN_META) {
+	if (r->kind == PLAN_META || r->kind == PLAN_DIR) {
 		if ((now.mode ^ r->before.mode) & S_IFMT)
 			return 0;
 		go_on_meta(r, redo, &now);
@@ -308,6 +339,8 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 		copy.flags &= ~(unsigned)PLAN_FORCE;
 		return plan_add_as(s->out, &copy, r->serial, e);
 	}
+	if (freshen_dir(s->o, s->d->redo, &copy, e) < 0)
+		return -1;
 	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
 		return r->kind == PLAN_DIR ? keep_parent(s, &copy, taken, e) : 0;
 	/* What was decided for the commit was decided for the commit. */

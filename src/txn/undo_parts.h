@@ -23,6 +23,11 @@ struct deed {
 int undo_list_make(struct operation *o, const struct commit_wish *w, const struct deed *d,
 		   const char *from, const char *name, struct err *e);
 
+/* Has the host changed what the directory of a PLAN_DIR holds, since its list was made? 1, 0 or -1:
+ * *e is set. Then the list is to be made anew. */
+int undo_is_dir_changed(struct operation *o, bool redo, const struct plan_rec *r,
+			struct err *e);
+
 /* The host path of a step. */
 char *undo_path(const struct operation *o, const struct plan_rec *r);
 
