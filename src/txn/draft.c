@@ -186,7 +186,7 @@ static void judge_dir(struct draft *d, const struct change *c, struct plan_rec *
 
 	if (!(c->what & (CHANGE_MODE | CHANGE_OWNER | CHANGE_XATTR)) ||
 	    draft_is_ours(d, c->path) || r->before.ctime < d->t->rec.begin_ns ||
-	    known_touched(d->known, r->layer, c->rel, &r->before))
+	    known_touched(d->known, d->a, r->layer, c->rel, &r->before))
 		return;
 	if (!known_ident(d->known, r->layer, c->rel, &base)) {
 		draft_conflict(d, c, "changed here, changed on the host");

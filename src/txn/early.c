@@ -11,7 +11,7 @@
 #include "change/plan.h"
 
 /* So few are noted whole while one waits. */
-enum { FEW = 100, LATE_MS = 30, GLANCES = 32 };
+enum { FEW = 100, LATE_MS = 100, GLANCES = 32 };
 
 struct early {
 	int dir; /* negative: there is nothing to note in */

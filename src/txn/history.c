@@ -106,6 +106,13 @@ struct reading {
 	bool own; /* the list was made for a redo: its decisions are how things are */
 };
 
+static bool sets_attributes(const struct plan_rec *r)
+{
+	return r->before.mode && !(r->flags & (PLAN_TIMES | PLAN_ASIDE)) &&
+	       (r->flags & PLAN_XATTR || r->before.mode != r->after.mode ||
+		r->before.uid != r->after.uid || r->before.gid != r->after.gid);
+}
+
 static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	const struct reading *rd = arg;
@@ -117,7 +124,10 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 				.before = r->before,
 				.after = r->after };
 
-	if (r->kind == PLAN_DIR || r->kind == PLAN_BASE || r->kind == PLAN_LEAVE)
+	/* The directory around a chosen path gets its times; of itself nothing is undone. */
+	if (r->kind == PLAN_DIR && !sets_attributes(r))
+		return 0;
+	if (r->kind == PLAN_BASE || r->kind == PLAN_LEAVE)
 		return 0;
 	return table_put(rd->s->steps, r->serial, &f, e);
 }
@@ -193,9 +203,15 @@ int standing_step(const struct standing *s, struct plan_rec *r, struct err *e)
 	struct fate f;
 	int met;
 
-	if (r->kind == PLAN_DIR)
+	if (r->kind == PLAN_DIR && !sets_attributes(r))
 		return 1;
 	met = table_get(s->steps, r->serial, &f, e);
+	if (r->kind == PLAN_DIR) {
+		/* Its times move with what it holds. */
+		if (met > 0 ? f.gone : s->gone)
+			r->flags = (r->flags & ~(unsigned)PLAN_XATTR) | PLAN_TIMES;
+		return met < 0 ? -1 : 1;
+	}
 	if (met <= 0)
 		return met < 0 ? -1 : !s->gone;
 	if (f.other) {

@@ -165,6 +165,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	struct reading *rd = arg;
 	bool undone = rd->undone || r->flags & PLAN_UNDONE;
 	struct version v = { .id = undone ? r->before : r->after };
+	bool found;
 
 	(void)e;
 	/* What was decided against the host's version was decided for that one time. */
@@ -203,11 +204,13 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		v.id.btime = r->before.btime;
 		v.ours = true;
 		v.dressed = r->flags & PLAN_XATTR;
-		v.mode_as_found = r->flags & PLAN_TIMES ||
-				  r->before.mode == r->after.mode;
-		v.owner_as_found = r->flags & PLAN_TIMES ||
-				   (r->before.uid == r->after.uid &&
-				    r->before.gid == r->after.gid);
+		/* What it had since before the beginning is what the command found. */
+		found = r->before.ctime >= rd->k->begin;
+		v.mode_as_found = found && (r->flags & PLAN_TIMES ||
+					    r->before.mode == r->after.mode);
+		v.owner_as_found = found && (r->flags & PLAN_TIMES ||
+					     (r->before.uid == r->after.uid &&
+					      r->before.gid == r->after.gid));
 		break;
 	case PLAN_MKDIR:
 		v.made = !undone;
@@ -398,12 +401,17 @@ static bool same_size(const struct version *s, const char *rel, const struct ide
 	return s->id.size == host->size || (s->has_digest && gitindex_name(rel));
 }
 
-bool known_touched(struct known *k, uint32_t layer, const char *rel,
+bool known_touched(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host)
 {
 	const struct version *s = find(k, layer, rel);
+	uint64_t digest;
 
-	return s && (s->ours || s->made) && same_attributes(&s->id, host);
+	if (!s || (!s->ours && !s->made) || s->mode_as_found || s->owner_as_found ||
+	    !same_attributes(&s->id, host))
+		return false;
+	return !s->has_digest ||
+	       (apply_digest(a, layer, rel, &digest, NULL, 0) && digest == s->digest);
 }
 
 /* A file can be written and given its old mtime again, a FIFO or a directory an ACL: only the ctime
@@ -734,7 +742,8 @@ bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident 
 {
 	const struct version *s = find(k, layer, rel);
 
-	if (!s || !s->id.mode || s->made || s->late || s->doubt)
+	if (!s || !s->id.mode || s->made || s->late || s->doubt || s->mode_as_found ||
+	    s->owner_as_found)
 		return false;
 	*out = s->id;
 	return true;

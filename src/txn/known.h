@@ -52,9 +52,9 @@ enum known_place known_place(struct known *k, struct apply *a, uint32_t layer,
 void known_place_again(
 	struct known *k); /* forget what was found out about the last one */
 
-/* Has an operation of this transaction been at this directory before, or made it, and are its mode
- * and owner what they were then? */
-bool known_touched(struct known *k, uint32_t layer, const char *rel,
+/* Has an operation of this transaction been at this directory before, or made it, and are its mode,
+ * owner and, as far as known, extended attributes what they were then? */
+bool known_touched(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host);
 
 /*

@@ -65,9 +65,46 @@ static int keep(struct subset *s, struct plan_rec *r, bool taken, struct err *e)
 					    : plan_add_as(s->out, r, r->serial, e);
 }
 
+/* Has the host made of it by itself what the step would: of its extended attributes? */
+static int has_attributes(const struct operation *o, const struct plan_rec *r, bool redo,
+			  struct err *e)
+{
+	const char *to = redo ? r->xafter : r->xbefore;
+	uint32_t n = redo ? r->nxafter : r->nxbefore;
+	AUTO_BUF struct buf now = BUF_INIT;
+
+	if (!(r->flags & PLAN_XATTR))
+		return 0;
+	if (apply_pack(o->apply, r->layer, r->rel, true, &now, e) < 0)
+		return -1;
+	return now.len == n && memcmp(buf_str(&now), to, n) == 0;
+}
+
+/* And of its mode and owner: then that is not for this operation's opposite to take back. */
+static bool take_over(const struct plan_rec *r, const struct ident *now,
+		      struct ident *from, const struct ident *to)
+{
+	bool any = false;
+
+	if (r->flags & PLAN_TIMES)
+		return false;
+	if (now->mode != from->mode && now->mode == to->mode) {
+		from->mode = now->mode;
+		any = true;
+	}
+	if ((now->uid != from->uid || now->gid != from->gid) && now->uid == to->uid &&
+	    now->gid == to->gid) {
+		from->uid = now->uid;
+		from->gid = now->gid;
+		any = true;
+	}
+	return any;
+}
+
 /*
  * The host has changed what a directory of its own holds since: that must stay visible, and be
- * there again if this operation is taken back half way. 1: it has; 0: it has not; -1: *e is set.
+ * there again if this operation is taken back half way. 1: it has, or attributes of it; 0: it has
+ * not; -1: *e is set.
  */
 static int freshen_dir(const struct operation *o, bool redo, struct plan_rec *r,
 		       struct err *e)
@@ -75,17 +112,29 @@ static int freshen_dir(const struct operation *o, bool redo, struct plan_rec *r,
 	struct ident *from = redo ? &r->before : &r->after;
 	struct ident *to = redo ? &r->after : &r->before;
 	struct ident now, up;
+	bool any;
+	int x;
 
 	if (r->kind != PLAN_DIR || !r->before.mode || r->flags & PLAN_ASIDE)
 		return 0;
 	if (apply_look(o->apply, r->layer, r->rel, &now, &up, e) < 0)
 		return -1;
-	if (!ident_is(&now, &r->before) || now.mtime == from->mtime)
+	if (!ident_is(&now, &r->before))
 		return 0;
-	from->mtime = now.mtime;
-	if (now.mtime > to->mtime)
-		to->mtime = now.mtime;
-	return 1;
+	any = take_over(r, &now, from, to);
+	x = has_attributes(o, r, redo, e);
+	if (x > 0) {
+		r->flags &= ~(unsigned)PLAN_XATTR;
+		r->nxbefore = r->nxafter = 0;
+		any = true;
+	}
+	if (now.mtime != from->mtime) {
+		from->mtime = now.mtime;
+		if (now.mtime > to->mtime)
+			to->mtime = now.mtime;
+		any = true;
+	}
+	return x < 0 ? -1 : any;
 }
 
 int undo_is_dir_changed(struct operation *o, bool redo, const struct plan_rec *r,

@@ -53,9 +53,9 @@ def test_quiet_says_only_what_failed(stet, pending):
         r = stet(*line.split(), "-q", cwd=pending).ok()
         assert (r.out, r.err) == ("", ""), line
     assert stet("commit", "-q", "--dry-run", "--json", cwd=pending).ok().json()["dry_run"]
-    write(pending / "a", "mine\n")
+    write(pending / "new", "mine\n")
     r = stet("commit", "--quiet", cwd=pending).ok(3)
-    assert "stet commit t1 --ours a" in r.err
+    assert "stet commit t1 --ours new" in r.err
 
 
 def test_undo_and_redo_may_be_tried(stet, pending):

@@ -326,7 +326,7 @@ def test_deleted_right_after_a_run(stet, work, quiet):
     for i in range(1, 4):
         (work / f"d/f{i}").write_text("base\n")
     stet("run", *quiet, "--", "bash", "-c", "for i in 1 2 3; do rm d/f$i; echo inside > d/f$i; done; "
-         "for ((i = 0; i < 2000; i++)); do echo > m$i; done", cwd=work).ok()
+         "for ((i = 0; i < 500; i++)); do echo > m$i; done", cwd=work).ok()
     beside(work)
     r = commit(stet, work, opts=["--json"]).ok(CONFLICT)
     assert {os.path.relpath(c["path"], work) for c in r.json()["error"]["conflicts"]} == {"d/f1", "d/f2", "d/f3"}

@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from commitlib import CONFLICT, commit, plain, redo, shell, undo
+from commitlib import CONFLICT, begin, commit, end, plain, redo, shell, undo
 from test_commit_identity import named, refused
 from test_commit_touch import fixture_place  # noqa: F401
 from test_undo_touch import each, timeless
@@ -171,3 +171,59 @@ def test_what_is_refused_half_way_leaves_everything(stet, place, verb):
     # That they have changed stays to be seen.
     after = times(place)
     assert after[b"a"] >= when[b"a"] and after[b"a/s"] >= when[b"a/s"]
+
+
+ATTRIBUTES = {"mode": "chmod 700 {}", "attribute": "setfattr -n user.inside -v 1 {}"}
+
+
+@pytest.mark.parametrize("what", ATTRIBUTES)
+def test_what_was_undone_before_is_not_done_again(stet, place, what):
+    """The attributes of a directory, taken back by themselves; then the rest, there and back."""
+    shell("mkdir d; echo base > d/f", place)
+    before = given(place, ["d"])
+    stet.sh(f"{ATTRIBUTES[what].format('d')}; echo inside > d/f; echo inside > n", cwd=place).ok()
+    commit(stet, place).ok()
+    undo(stet, place, "t1", "d").ok()
+    for verb in (undo, redo, undo):
+        verb(stet, place).ok()
+        assert given(place, ["d"]) == before
+
+
+def test_what_the_host_has_taken_back_itself(stet, place):
+    """Then the undo does nothing there, nor has its redo anything to do."""
+    shell("mkdir d e; echo base > d/f", place)
+    stet.sh("chmod 700 d; setfattr -n user.inside -v 1 e; echo inside > n", cwd=place).ok()
+    commit(stet, place).ok()
+    shell("chmod 755 d; setfattr -x user.inside e", place)
+    before = given(place, ["d", "e"])
+    for verb in (undo, redo):
+        verb(stet, place).ok()
+        assert given(place, ["d", "e"]) == before
+
+
+@pytest.mark.parametrize("how", ["chmod 711 d", "setfattr -n user.host -v 1 d"])
+def test_before_a_second_commit(stet, place, how):
+    """The first one's undo has been at the directory since: that is no excuse."""
+    shell("mkdir d; echo base > d/f", place)
+    stet.sh("chmod 700 d; echo inside > d/f", cwd=place).ok()
+    commit(stet, place).ok()
+    undo(stet, place).ok()
+    commit(stet, place).ok()
+    undo(stet, place).ok()
+    shell(how, place)
+    before = plain(place)
+    refused(place, commit(stet, place, opts=["--json"]), ["d"])
+    assert plain(place) == before
+
+
+def test_given_while_the_command_runs(stet, place):
+    """A part that is committed does not make the host's mode ours."""
+    shell("mkdir d; chmod 755 d; echo base > d/f; echo base > d/g", place)
+    p = begin(stet, place, "echo inside > d/f; echo inside > d/n")
+    shell("chmod 711 d", place)
+    end(p)
+    commit(stet, place, "d/n").ok()
+    before = plain(place)
+    r = commit(stet, place, opts=["--json"])
+    assert given(place, ["d"])["d"]["mode"] & 0o7777 == 0o711, r
+    assert r.rc == 0 or plain(place) == before
