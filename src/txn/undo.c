@@ -195,12 +195,15 @@ static int find_differing(void *arg, const struct plan_rec *r, struct err *e)
 	const struct differing *d = arg;
 	int x = undo_is_dir_changed(d->o, d->redo, r, e);
 
-	return x || d->redo ? x : apply_is_taken(d->o->apply, r, e);
+	if (x)
+		return x;
+	return d->redo ? undo_is_gone_already(d->o, r, e)
+		       : apply_is_taken(d->o->apply, r, e);
 }
 
 /*
  * Is something not as this list has it: must anything be put aside, has the host changed what a
- * directory holds? 1, 0 or -1; opens o->plan.
+ * directory holds, or deleted by itself what is to be deleted? 1, 0 or -1; opens o->plan.
  */
 static int is_any_differing(struct operation *o, bool redo, const char *list,
 			    struct err *e)

@@ -331,6 +331,17 @@ static int accept_touched(const struct subset *s, struct plan_rec *r, struct err
 	return 0;
 }
 
+int undo_is_gone_already(struct operation *o, const struct plan_rec *r, struct err *e)
+{
+	struct ident now, up;
+
+	if (r->kind != PLAN_DELETE || r->after.mode || !r->before.mode)
+		return 0;
+	if (apply_look(o->apply, r->layer, r->rel, &now, &up, e) < 0)
+		return -1;
+	return !now.mode && !apply_lost_dir(o->apply);
+}
+
 char *undo_path(const struct operation *o, const struct plan_rec *r)
 {
 	const char *host = o->layers[r->layer].host;
@@ -371,7 +382,7 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 	struct subset *s = arg;
 	AUTO_FREE char *path = undo_path(s->o, r);
 	struct plan_rec copy = *r;
-	int theirs, taken, stands = 1;
+	int theirs, taken, gone, stands = 1;
 
 	if (s->d->standing)
 		stands = standing_step(s->d->standing, &copy, e);
@@ -394,7 +405,13 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 		return r->kind == PLAN_DIR ? keep_parent(s, &copy, taken, e) : 0;
 	/* What was decided for the commit was decided for the commit. */
 	copy.flags &= ~(unsigned)(PLAN_FORCE | PLAN_TOUCHED);
-	if (chosen_side(s->w->ours, s->w->theirs, path) == CHOSEN_OURS) {
+	gone = s->d->redo ? undo_is_gone_already(s->o, &copy, e) : 0;
+	if (gone < 0)
+		return -1;
+	if (gone) {
+		copy.flags |= PLAN_TOUCHED;
+		copy.before = (struct ident){ 0 };
+	} else if (chosen_side(s->w->ours, s->w->theirs, path) == CHOSEN_OURS) {
 		int goes = go_on(s, &copy, e);
 
 		if (goes <= 0)

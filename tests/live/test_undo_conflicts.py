@@ -244,3 +244,20 @@ def test_what_was_left_comes_back_with_the_first_version(stet, work):
     redo(stet, work).ok()
     undo(stet, work, "--ours", "x").ok()
     assert (work / "x").read_text() == "base\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--ours", "x")], ids=" ".join)
+@pytest.mark.parametrize("command", ["rm -r x", "mv x y", "rm -r x/d"])
+def test_what_the_host_has_deleted_itself(stet, work, command, words):
+    """A redo finds nothing to delete: it keeps nothing, and misses nothing later."""
+    shell("mkdir -p x/d; echo a > x/d/f", work)
+    stet.sh(command, cwd=work).ok()
+    commit(stet, work).ok()
+    for _ in range(2):
+        undo(stet, work).ok()
+        shell(f"rm -rf {'x/d' if command == 'rm -r x/d' else 'x'}", work)
+        redo(stet, work, *words).ok()
+        assert "all well" in stet("check").ok().out
+        undo(stet, work).ok()
+        assert "all well" in stet("check").ok().out
+        redo(stet, work).ok()
