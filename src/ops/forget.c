@@ -48,7 +48,9 @@ int op_forget(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 {
 	const struct forget_req *rq = req;
 	struct forget_res *res = result;
-	struct budget b = { rq->keep_last, rq->keep_within, rq->max_size, rq->dry_run };
+	struct budget b = { .keep_last = rq->keep_last,
+			    .keep_within_ms = rq->keep_within,
+			    .max_bytes = rq->max_size };
 	bool limits = b.keep_last || b.keep_within_ms || b.max_bytes;
 	struct home *h;
 
@@ -91,7 +93,8 @@ const struct verb verb_forget = {
 		"new they are.\n"
 		"\n"
 		"Without limits, the default budget applies: 30 days, and a tenth of the "
-		"filesystem. stet applies that from time to time by itself.\n"
+		"filesystem, in which the newest commit stays even if it is larger. stet applies "
+		"that from time to time by itself.\n"
 		"\n"
 		"  stet forget --keep-last 20 --keep-within 7d\n"
 		"  stet forget --max-size 10G --dry-run",

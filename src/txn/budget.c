@@ -53,6 +53,7 @@ struct past {
 	int64_t id, end_ns;
 	enum txn_state state;
 	uint64_t bytes;
+	bool stays; /* whatever its size */
 };
 
 struct history {
@@ -63,7 +64,8 @@ struct history {
 static int collect(void *arg, struct txn_record *r, struct err *e)
 {
 	struct history *h = arg;
-	struct past p = { r->id, r->end_ns ? r->end_ns : r->begin_ns, r->state, 0 };
+	struct past p = { r->id, r->end_ns ? r->end_ns : r->begin_ns, r->state, 0,
+			  false };
 
 	(void)e;
 	if (r->state != TXN_COMMITTED && r->state != TXN_ROLLED_BACK)
@@ -116,7 +118,8 @@ static size_t choose(const struct budget *b, struct history *past, uint64_t *hel
 	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 	for (size_t i = 0; i < past->n; i++) {
 		const struct past *p = &past->v[i];
-		bool full = b->max_bytes > 0 && *held + p->bytes > b->max_bytes;
+		bool full = b->max_bytes > 0 && !p->stays &&
+			    *held + p->bytes > b->max_bytes;
 
 		if (is_old(b, p, i, now) || full) {
 			out[n++] = (struct goner){ .id = p->id, .from = p->state };
@@ -126,6 +129,28 @@ static size_t choose(const struct budget *b, struct history *past, uint64_t *hel
 		}
 	}
 	return n;
+}
+
+static struct past *find_past(const struct history *h, int64_t txn)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i].id == txn)
+			return &h->v[i];
+	return NULL;
+}
+
+/* Operations come newest first: the first that has left its transaction committed is it. */
+static int spare(void *arg, struct op_record *r, struct err *e)
+{
+	struct past *p = NULL;
+
+	(void)e;
+	if ((r->kind == OP_COMMIT || r->kind == OP_REDO) && r->state == OP_DONE)
+		p = find_past(arg, r->txn);
+	if (!p || p->state != TXN_COMMITTED)
+		return 0;
+	p->stays = true;
+	return 1;
 }
 
 int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
@@ -138,8 +163,10 @@ int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 
 	*r = (struct budget_result){ 0 };
 	x = journal_txn_each(h->journal, JOURNAL_KEPT, collect, &past, e);
+	if (x == 0 && b->spare_newest)
+		x = journal_op_each(h->journal, 0, spare, &past, e);
 	goners = xcalloc(past.n + 1, sizeof(*goners));
-	n = choose(b, &past, &r->held, goners);
+	n = x == 0 ? choose(b, &past, &r->held, goners) : 0;
 	if (x == 0 && !b->dry_run)
 		x = data_let_go(h, goners, n, "forget", e);
 	for (size_t i = 0; i < n; i++) {
@@ -156,7 +183,8 @@ int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 
 struct budget budget_default(const struct home *h)
 {
-	struct budget b = { .keep_within_ms = (int64_t)30 * DAY_MS };
+	struct budget b = { .keep_within_ms = (int64_t)30 * DAY_MS,
+			    .spare_newest = true };
 	struct statvfs vs;
 
 	if (statvfs(h->dir, &vs) == 0)

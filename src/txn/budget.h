@@ -12,6 +12,7 @@ struct budget {
 	int64_t keep_last;	/* the newest so many stay; 0: no such rule */
 	int64_t keep_within_ms; /* those that ended within it stay; 0: no such rule */
 	uint64_t max_bytes;	/* then the oldest go until the rest fits; 0: no limit */
+	bool spare_newest; /* but never, for its size, the newest commit that stands */
 	bool dry_run;
 };
 
@@ -31,7 +32,8 @@ int txn_forget_one(struct home *h, struct txn *t, bool dry_run, uint64_t *bytes,
 /* What the history held when it was last trimmed; 0 if that has never been. No walk. */
 uint64_t txn_held(const struct home *h);
 
-/* The default: 30 days, and a tenth of the filesystem of the state directory. */
+/* The default: 30 days, and a tenth of the filesystem of the state directory. Who has just been
+ * told how a commit is taken back can do so, however large it was. */
 struct budget budget_default(const struct home *h);
 
 /*
