@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -303,6 +304,7 @@ void pager_open(const struct op_ctx *ctx, struct pager *p)
 	const char *term = op_ctx_env(ctx, "TERM");
 	const char *command = pager_command(ctx);
 	char **argv, **env;
+	mode_t own;
 	int fds[2];
 
 	p->pid = 0;
@@ -313,8 +315,10 @@ void pager_open(const struct op_ctx *ctx, struct pager *p)
 		return;
 	argv = pager_argv(command);
 	env = pager_env(ctx);
+	own = umask(ctx->umask);
 	if (!argv || spawn(argv, env, fds[0], &p->pid) != 0)
 		p->pid = 0;
+	umask(own);
 	strv_free(argv);
 	strv_free(env);
 	close(fds[0]);

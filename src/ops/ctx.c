@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -11,6 +12,7 @@ void op_ctx_init(struct op_ctx *ctx, char *const *env)
 {
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->env = env;
+	ctx->umask = umask(022);
 }
 
 void op_ctx_close(struct op_ctx *ctx)
@@ -20,6 +22,7 @@ void op_ctx_close(struct op_ctx *ctx)
 	ctx->have_home = false;
 	free(ctx->cwd);
 	ctx->cwd = NULL;
+	umask(ctx->umask);
 }
 
 int op_ctx_dir(struct op_ctx *ctx, struct home **h, struct err *e)

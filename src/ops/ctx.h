@@ -25,6 +25,7 @@ struct op_ctx {
 	int64_t only; /* we speak for the inside of this transaction: no other exists; or 0 */
 	char *cwd;
 	char *const *env; /* the caller's environment */
+	mode_t umask;	  /* and mode mask: for what we start in the caller's name */
 	/* Told of the steps of a commit or undo, for a front end to show; or NULL. */
 	commit_progress *progress;
 	void *progress_arg;
@@ -35,6 +36,8 @@ struct op_ctx {
 	bool mid_line; /* what the command wrote last to the same place is no whole line */
 };
 
+/* From here to the close the process makes files with the modes that it names: a mask like 0777
+ * or 0277 would leave us a state directory in which we may do nothing. */
 void op_ctx_init(struct op_ctx *ctx, char *const *env);
 void op_ctx_close(struct op_ctx *ctx);
 

@@ -98,6 +98,7 @@ static int run_one(struct call *c, char *const *argv, bool check, const char *na
 	const struct exec_req *rq = c->rq;
 	struct run_spec spec = { .argv = argv,
 				 .envp = c->env,
+				 .umask = c->ctx->umask,
 				 .cwd_rule = check ? CWD_OR_NOT_RUN : CWD_NEEDED,
 				 .limits = c->left,
 				 .grace_ms = GRACE_MS,

@@ -299,6 +299,7 @@ int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq
 		.argv = rq->argv,
 		.limits = limits_of(&rq->limits, sb->judge.policy),
 		.want_tty = true,
+		.umask = ctx->umask,
 	};
 	char **env = sandbox_env(ctx, sb->judge.policy, &rq->sandbox, INT64_MAX);
 	struct run_decision d = { .accept_risky = rq->accept_risky,

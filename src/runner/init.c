@@ -323,6 +323,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	take_streams(in, sock);
 	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &in->a->mask, NULL);
+	umask(spec->umask);
 	environ = (char **)(uintptr_t)spec->envp;
 	if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
 		give_up(sock, "cannot part with the host's descriptors", errno);

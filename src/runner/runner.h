@@ -46,6 +46,7 @@ struct run_spec {
 	void *plan_arg;
 	char *const *argv; /* looked up in the child's PATH, inside */
 	char *const *envp; /* complete environment of the command */
+	mode_t umask;
 	struct run_limits limits;
 	int64_t grace_ms; /* after the time limit, for the command to end by itself; 0: 2 s */
 	bool no_input;	/* the command finds an empty standard input */

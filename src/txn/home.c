@@ -55,7 +55,7 @@ static int make_path(char *path)
 
 	for (char *s = strchr(path + 1, '/'); s; s = strchr(s + 1, '/')) {
 		*s = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST && !first)
+		if (mkdir(path, 0700) < 0 && errno != EEXIST && !first)
 			first = -errno;
 		*s = '/';
 	}

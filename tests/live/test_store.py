@@ -2,6 +2,7 @@
 """The store cannot be reached from inside, whatever name it has there."""
 import array
 import fcntl
+import glob
 import os
 import re
 import subprocess
@@ -122,6 +123,36 @@ def test_alias_of_the_root_file_system(stet, work, probe, filesystem):
     for path in stores(stet, work) + [stet.state + "/journal.db"]:
         assert os.path.lexists(alias + path), "the alias must show it outside"
         hidden(stet, work, probe, alias + path)
+
+
+@pytest.mark.parametrize("mask", ["0777", "0077", "0277", "0377", "0577", "0000"])
+def test_modes_whatever_the_umask(stet, work, mask):
+    """At the very first use; the command has the caller's mask, the state has none of it."""
+    begin = ["bash", "-c", f"umask {mask}; exec \"$@\"", "bash", stet.path]
+
+    def do(*words):
+        r = subprocess.run(begin + [*words], cwd=work, env=stet.environ(), check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert r.returncode == 0, (words, r.stdout)
+        return r.stdout
+
+    assert do("run", "-q", "--", "sh", "-c", "umask; echo x > f; mkdir d").startswith(mask)
+    for words in (["checkpoint"], ["commit"], ["undo"], ["redo"], ["check"], ["list"]):
+        do(*words)
+    stet.settle()
+    want = ~int(mask, 8)
+    assert os.stat(f"{work}/f").st_mode & 0o777 == 0o666 & want
+    assert os.stat(f"{work}/d").st_mode & 0o777 == 0o777 & want
+    for where in (stet.state, f"{stet.state}/tx", *glob.glob(f"{stet.state}/tx/*")):
+        assert os.stat(where).st_mode & 0o777 == 0o700, where
+    for file in glob.glob(f"{stet.state}/*"):
+        if os.path.isfile(file):
+            assert os.stat(file).st_mode & 0o777 in (0o600, 0o644), file
+            assert os.access(file, os.R_OK | os.W_OK)
+    assert mask in do("run", "-q", "--name", "more", "--", "sh", "-c", "echo more > g; umask")
+    assert mask in do("explore", "more", "--", "sh", "-c", "echo more >> h; umask")
+    assert mask in do("exec", "-q", "--", "sh", "-c", "umask")
+    do("commit", "more")
 
 
 def test_find_sees_no_layer(stet, work, filesystem):
