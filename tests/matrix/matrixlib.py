@@ -149,8 +149,9 @@ def judge_done(base, theirs, goal, after):
                 raise Wrong("not what was wanted", text)
     touch = touched(base, theirs, True) | touched(base, goal, True)
     for p, t in theirs.items():
-        if p in after and after[p].ino != t.ino and not any(related(p, q) for q in touch if q):
-            raise Wrong("another inode", p)
+        if p in after and not any(related(p, q) for q in touch if q) and \
+                (after[p].ino != t.ino or after[p].mtime != t.mtime and not is_dir(t)):
+            raise Wrong("another inode or time", p)
 
 
 def judge_links(base, theirs, to, after):
@@ -165,11 +166,16 @@ def judge_links(base, theirs, to, after):
 NAMED = re.compile(r"^  (\S.*?)  +\S", re.M)
 
 
-def concerns(cell, first, full):
+def relinked(base, other):
+    """Names of files that have got or lost another name."""
+    was, to = links(base), links(other)
+    return {p for p in was if was[p] != to.get(p, was[p])}
+
+
+def concerns_of(script, first, full):
     """Paths that a transaction has to do with, whatever it made of them."""
-    was, to = links(first), links(full)
-    return touched(first, full) | {p for p in was if was[p] != to.get(p, was[p])} | \
-        set(re.findall(r"\b[ab]/[\w/]+", script_of(cell)))
+    return touched(first, full) | relinked(first, full) | \
+        set(re.findall(r"\b[ab]/[\w/]+", script))
 
 
 def judge_refused(base, theirs, ours, after, text):
@@ -177,7 +183,7 @@ def judge_refused(base, theirs, ours, after, text):
     moved = same(theirs, after)
     if moved:
         raise Wrong("refused, and changed all the same", "; ".join(moved))
-    host = touched(base, theirs, True)
+    host = touched(base, theirs, True) | relinked(base, theirs)
     if not any(related(p, q) for p in host if p for q in ours if q) and \
             not any(p == "" for p in host & ours):
         raise Wrong("refused without a reason", text)
@@ -242,10 +248,10 @@ def script_of(cell):
 
 
 def start(stet, top, cell, name):
-    """A run that has done its work and goes on."""
+    """A run that has done its work, and goes on if the host is to edit meanwhile."""
+    wait = "; read line || :" if cell.sequence.startswith("during") else ""
     p = stet.popen("run", "--no-policy", "--quiet", "--name", name, "--", "sh", "-ec",
-                   script_of(cell) + "; echo READY; read line || :", cwd=top,
-                   stdin=subprocess.PIPE)
+                   f"{script_of(cell)}; echo READY{wait}", cwd=top, stdin=subprocess.PIPE)
     if p.stdout.readline() != b"READY\n":
         raise Wrong("failed", p.communicate()[1].decode())
     return p
@@ -371,7 +377,7 @@ def run_cell(stet, cell):
                 for p, t in to.items()}
         r = do(stet, top, cell, name, step)
         after = snap(top)
-        if not judge(base, before, goal, concerns(cell, first, full), after, r):
+        if not judge(base, before, goal, concerns_of(script_of(cell), first, full), after, r):
             return
         if to is first or to is full:
             judge_links(base, before, to, after)

@@ -11,7 +11,7 @@ TREE = {
     "a": {"f": "file\n", "g": "other\n", "h": "third\n",
           "d": {"x": "in d\n", "y": "in d, too\n", "s": {"z": "deep\n", "w": "deep, too\n"}},
           "e": {}, "ln": ("link", "f")},
-    "b": {"c": "c\n", "k": "k\n", "hl": ("hard", "b/k")},
+    "b": {"c": "c\n", "r": "r\n", "k": "k\n", "hl": ("hard", "b/k")},
     "x": {"f": "prepared\n", "g": "prepared, too\n",
           "d": {"x": "prepared x\n", "n": "prepared n\n", "s": {"z": "prepared z\n"}}},
 }
@@ -48,10 +48,10 @@ COMMANDS = {
     "directory to link": ("rm -r a/d; ln -s e a/d", "a/d"),
     "directory anew": ("rm -r a/d; mkdir a/d; echo made > a/d/n", "a/d"),
     "hard link": ("ln a/f a/n", "a/n"),
-    "opened for writing": (": >> a/f", "b/c"),
-    "opened for writing, deep": (": >> a/d/s/z", "b/c"),
-    "the mode it had": ("chmod 644 a/f", "b/c"),
-    "the mode a directory had": ("chmod 755 a/d", "b/c"),
+    "opened for writing": (": >> a/f; echo made > b/r", "b/c"),
+    "opened for writing, deep": (": >> a/d/s/z; echo made > b/r", "b/c"),
+    "the mode it had": ("chmod 644 a/f; echo made > b/r", "b/c"),
+    "the mode a directory had": ("chmod 755 a/d; echo made > b/r", "b/c"),
     "the content it had": ("cp a/f a/t; cat a/t > a/f; rm a/t", "a/f"),
     "touch": ("touch a/f", "a/f"),
     "two files": ("echo made > a/f; echo made > a/g", "a/f"),
@@ -181,4 +181,8 @@ SEQUENCES = (
 # Differences that are right, each with its reason: (command, edit, sequence, finding), patterns
 # of fnmatch.
 RIGHTFUL = {
+    ("chmod", "hard link", "*", "*"): "attributes are those of all names of a file",
+    ("setxattr", "hard link", "*", "*"): "attributes are those of all names of a file",
+    ("hard link", "*", "*", "refused, and the path is not named"):
+        "the name that cannot be made is named, and why: its file is not there any more",
 }
