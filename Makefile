@@ -20,6 +20,9 @@
 #                              the live and unit tests on Debian 12's own kernel, in a virtual
 #                              machine with cgroups of version 2 (root)
 #   make fidelity              every pair of objects through commit, undo, redo
+#   make matrix [CELLS=all] [SEED=N] [CELL="COMMAND | EDIT | SEQUENCE"]
+#                              every command inside x edit of the host x moment; a sample of it,
+#                              all (hours), or some; and random sequences
 #   make model                 checkpoints against plain copies, thousands of random steps
 #   make sanitized             the cli and live tests with the sanitizers as root (root; as an
 #                              ordinary user they are part of `make test`)
@@ -76,6 +79,11 @@ torture powercut fidelity model sanitized:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
 
+matrix:
+	@"$(AUX)/deps" build test
+	@STET_MATRIX="$(CELLS)" STET_MATRIX_SEED="$(SEED)" STET_MATRIX_CELL="$(CELL)" \
+		"$(ROOT)/tests/run" $@
+
 vm:
 	@"$(AUX)/deps" build test vm
 	@"$(ROOT)/tests/vm/run" $(TESTS)
@@ -95,4 +103,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test long race fuzz policy-report torture powercut fidelity model sanitized vm install bench fmt clean
+.PHONY: all run test long race fuzz policy-report torture powercut fidelity model matrix sanitized vm install bench fmt clean

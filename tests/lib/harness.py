@@ -21,8 +21,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TESTS = os.path.join(ROOT, "tests")
 PYTEST_SUITES = ("cli", "live", "agents", "fidelity", "model")
 # Minutes each: doors of their own, not part of `make test`.
-LONGER = ("torture", "powercut", "fidelity", "model", "sanitized")
-SUITES = ("build", "meta", "unit", "torture", "powercut", "sanitized") + PYTEST_SUITES
+LONGER = ("torture", "powercut", "fidelity", "model", "matrix", "sanitized")
+SUITES = ("build", "meta", "unit", "torture", "powercut", "matrix", "sanitized") + PYTEST_SUITES
 EVERYTHING = tuple(s for s in SUITES if s not in LONGER)
 JOB_SECONDS = 420
 PROGRAM_SECONDS = 1800
@@ -285,6 +285,13 @@ def xml_count(path):
     return passed, failed, impossible, "\n".join(remarks)
 
 
+def in_mounts(base, who, needs):
+    """Before a command: with mounts for it alone, in a mount namespace of its own; there it
+    drops to `who`."""
+    return ["unshare", "--mount", "--propagation", "private", "/usr/bin/python3",
+            os.path.join(TESTS, "lib", "mounts.py"), base, who.name, needs]
+
+
 def pytest_job(report, suite, file, env, who, base, extra, only=None):
     xml = f"{base}/result.xml"
     person = who
@@ -295,10 +302,7 @@ def pytest_job(report, suite, file, env, who, base, extra, only=None):
     with open(file, encoding="utf-8") as f:
         needs = MARK.search(f.read())
     if needs and os.geteuid() == 0:
-        # Mounts for this job alone, in a mount namespace of its own; then it drops to `who`.
-        argv = ["unshare", "--mount", "--propagation", "private", "/usr/bin/python3",
-                os.path.join(TESTS, "lib", "mounts.py"), base, who.name,
-                needs.group(1)] + argv
+        argv = in_mounts(base, who, needs.group(1)) + argv
         who = None
     longer = suite.split("/")[0] in LONGER
     status, text, seconds = run(argv, env, who, base,
@@ -395,6 +399,17 @@ def begin_removal(trees):
                              *trees])
 
 
+def matrix_job(report, stage, who, base):
+    """As root on file systems of its own, as a user at home."""
+    env = job_env(who, base, "release", stage)
+    env.update((n, os.environ[n]) for n in ("STET_MATRIX", "STET_MATRIX_SEED", "STET_MATRIX_CELL")
+               if n in os.environ)
+    argv = [f"{stage}/tests/matrix/run"]
+    if who.uid == 0:
+        argv = in_mounts(base, who, "ext4 xfs btrfs") + argv
+    return program_job, report, f"matrix/{who.label}", argv, env, who
+
+
 def is_wanted(suites, variant):
     """Is a (suite, build, user) part of what was asked for?"""
     if variant in SANITIZED:
@@ -421,6 +436,8 @@ def plan(report, suites, people, stage, dirs, places, extra):
             if name in os.environ:
                 env[name] = os.environ[name]
         jobs.append((program_job, report, "powercut", [f"{stage}/tests/powercut/run"], env))
+    if "matrix" in suites and not extra and dirs.get("release"):
+        jobs += [matrix_job(report, stage, who, places.new(who)) for who in people]
     if "torture" in suites and not extra and dirs.get("faults"):
         for who in people:
             env = job_env(who, places.new(who), "faults", stage)

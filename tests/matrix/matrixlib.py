@@ -239,6 +239,8 @@ def other_does(stet, top, script, undone):
         raise NoCell
     for verb in ("commit", "undo") if undone else ("commit",):
         r = stet(verb, name, *(["--accept-risky"] if verb == "commit" else []), "--quiet", cwd=top)
+        if "changed nothing at" in r.err:
+            raise NoCell  # there was no transaction of that name to be kept
         if r.rc:
             raise Wrong("failed", f"the other's {verb}: {r.err}")
 

@@ -58,7 +58,8 @@ class Sequence:
         row = self.r.choice(list(COMMANDS))
         script = (COMMANDS[row][0] + "; echo made > b/c").replace("made", f"made{n}")
         plain, before = f"{self.top}-plain{n}", snap(self.top)
-        subprocess.run(["cp", "-a", self.top, plain], check=True)
+        # Inside, a write by one name of a file parts it from the others.
+        subprocess.run(["cp", "-a", "--no-preserve=links", self.top, plain], check=True)
         r = subprocess.run(["sh", "-ec", script], cwd=plain, check=False,
                            stderr=subprocess.DEVNULL)
         goal = snap(plain)
