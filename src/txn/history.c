@@ -113,12 +113,19 @@ static bool sets_attributes(const struct plan_rec *r)
 		r->before.uid != r->after.uid || r->before.gid != r->after.gid);
 }
 
+/* The host had deleted it by itself, before a redo would have: whichever list says so. */
+static bool deletes_nothing(const struct plan_rec *r)
+{
+	return r->kind == PLAN_DELETE && !r->before.mode && !r->after.mode;
+}
+
 static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	const struct reading *rd = arg;
 	const struct fate f = { .gone = rd->undo,
-				.other = rd->own &&
-					 r->flags & (PLAN_FORCE | PLAN_TOUCHED),
+				.other = deletes_nothing(r) ||
+					 (rd->own &&
+					  r->flags & (PLAN_FORCE | PLAN_TOUCHED)),
 				.kind = r->kind,
 				.flags = r->flags,
 				.before = r->before,

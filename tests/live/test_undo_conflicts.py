@@ -261,3 +261,4 @@ def test_what_the_host_has_deleted_itself(stet, work, command, words):
         undo(stet, work).ok()
         assert "all well" in stet("check").ok().out
         redo(stet, work).ok()
+        assert "all well" in stet("check").ok().out
