@@ -27,8 +27,8 @@ int undo_list_make(struct operation *o, const struct commit_wish *w, const struc
  * *e is set. Then the list is to be made anew. */
 int undo_is_dir_changed(struct operation *o, bool redo, const struct plan_rec *r,
 			struct err *e);
-/* Does the host lack what a step of a redo is to delete? Then, too. There is nothing to be kept, and
- * nothing that the next undo could bring back. */
+/* Does the host lack what a step of a redo is to delete? Then, too: there is nothing to be
+ * kept, and nothing that the next undo could bring back. */
 int undo_is_gone_already(struct operation *o, const struct plan_rec *r, struct err *e);
 
 /* The host path of a step. */

@@ -163,6 +163,7 @@ def judge_links(base, theirs, to, after):
             raise Wrong("hard links", f"{sorted(names)} are {sorted(is_now[p])}")
 
 
+NOTHING_THERE = re.compile(r"changed nothing at|no commit of .* changed these paths")
 NAMED = re.compile(r"^  (\S.*?)  +\S", re.M)
 
 
@@ -195,8 +196,8 @@ def judge_refused(base, theirs, ours, after, text):
 def judge(base, theirs, goal, ours, after, result):
     """True: done, False: refused. Raises Wrong."""
     text = (result.out + result.err).strip()
-    # A path that was named for a part, and that the host has as the command left it by now.
-    if result.rc == 1 and "changed nothing at" in text and not same(theirs, after):
+    # A path that was named for a part, and is now as the command left it, or leads elsewhere.
+    if result.rc == 1 and NOTHING_THERE.search(text) and not same(theirs, after):
         return False
     if result.rc == CONFLICT:
         judge_refused(base, theirs, ours, after, text)
