@@ -14,7 +14,8 @@
 /* Steps that give an object of the host's another name, where there is none or instead of what
  * is there. */
 
-#define NO_TARGET "is to be another name of a file that the host does not have any more"
+#define NO_TARGET \
+	"is to be another name of a file that the host does not have there any more"
 
 /* A name that is made (of another), or taken away: @of is NULL. */
 struct naming {
@@ -72,7 +73,8 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 
 	if (ident_is(now, target) || (!staged && ident_is(now, &r->after)))
 		return 0;
-	if (!staged && !now->mode && !target->mode) {
+	/* Another file by now: its owner has not said that it may have this name, too. */
+	if (!staged && !now->mode && !ident_is(target, &r->after)) {
 		x = ident_at(p->old, p->slot, &kept);
 		if (x == 0 && !ident_is(&kept, &r->after))
 			return apply_conflict(a, r, NO_TARGET, e);
@@ -168,7 +170,7 @@ int apply_check_link(struct apply *a, const struct plan_rec *r, const struct pla
 		x = ident_at(p->old, p->slot, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
-	if (forward && !target.mode && !ident_is(&kept, &r->after))
+	if (forward && !ident_is(&target, &r->after) && !ident_is(&kept, &r->after))
 		return apply_conflict(a, r, NO_TARGET, e);
 	if (!now.mode || ident_is(&now, &target) ||
 	    (!forward && ident_same(&now, &r->after)))

@@ -262,3 +262,22 @@ def test_what_the_host_has_deleted_itself(stet, work, command, words):
         assert "all well" in stet("check").ok().out
         redo(stet, work).ok()
         assert "all well" in stet("check").ok().out
+
+
+@pytest.mark.parametrize("edit", ["rm x; echo host > x", "mv y x", "rm x; mkdir x", "ln -sf y x",
+                                  "mv x z; mv y x", "mv x z"])
+def test_a_link_is_made_to_no_other_file(stet, work, edit):
+    """A redo makes a name of the file that the command had, not of what lies there by now."""
+    shell("echo old > x; echo other > y", work)
+    stet.sh("ln x n; echo made > m", cwd=work).ok()
+    commit(stet, work).ok()
+    undo(stet, work).ok()
+    shell(edit, work)
+    before = same_inodes(work)
+    r = redo(stet, work).ok(CONFLICT)
+    assert names_conflict(r, "n")
+    assert differences(before, same_inodes(work)) == []
+    redo(stet, work, "--ours", "n").ok()
+    assert (work / "n").read_text() == "old\n"
+    undo(stet, work).ok()
+    assert differences(before, same_inodes(work)) == []
