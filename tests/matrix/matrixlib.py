@@ -135,12 +135,16 @@ def attributes(t):
 
 def judge_done(base, theirs, goal, ours, after):
     """The verb says that it is done. @ours: the paths that the transaction has to do with."""
+    names = links(theirs)
     for p in sorted(base.keys() | theirs.keys() | goal.keys() | after.keys()):
+        others = [attributes(goal.get(q)) for q in names.get(p, ())]
         b, t, g, a = (attributes(tree.get(p)) for tree in (base, theirs, goal, after))
         for name in sorted(b.keys() | t.keys() | g.keys() | a.keys()):
             was, host, want, now = (x.get(name) for x in (b, t, g, a))
             if name == "mode" and now is None:
                 continue  # that it is not there is said by "what"
+            if name != "what" and any(now == other.get(name) != was for other in others):
+                continue  # attributes are those of all names of a file
             text = f"{name} of {p or '.'}: {was!r}, host {host!r}, wanted {want!r}, is {now!r}"
             if host != was:
                 if now != host and (t["what"] is not None or name == "what"):
@@ -445,6 +449,11 @@ def new_stet(path, home):
     return stet
 
 
+def finding(place, cell, e):
+    """Of what was raised; what is no verdict is one, too."""
+    return Finding(place, cell, getattr(e, "kind", type(e).__name__), getattr(e, "text", str(e)))
+
+
 def check(stet, place, of):
     """What `stet check` has to say. @of: cells by the names of their transactions."""
     r = stet("check")
@@ -457,6 +466,13 @@ def check(stet, place, of):
             for cell, line in found or [(None, r.out)]]
 
 
+def remove(stet):
+    """All that a journal of its own has come to; a layer's work directory keeps its owner out."""
+    stet.settle()
+    subprocess.run(["chmod", "-R", "u+rwX", stet.home], check=True)
+    subprocess.run(["rm", "-rf", stet.home], check=True)
+
+
 def run_batch(path, home, place, cells):
     """(how many there were, findings) of some cells with a journal of their own."""
     stet, done, found, of = new_stet(path, home), 0, [], {}
@@ -467,14 +483,13 @@ def run_batch(path, home, place, cells):
             done += 1
         except NoCell:
             pass
-        except Wrong as e:
+        except (Wrong, OSError, AssertionError, subprocess.SubprocessError) as e:
             done += 1
-            if not is_rightful(cell, e.kind):
-                found.append(Finding(place, cell, e.kind, e.text))
+            if not is_rightful(cell, getattr(e, "kind", "")):
+                found.append(finding(place, cell, e))
         of.update((f"{k}{n}", cell) for n in range(first, next(stet.numbers)) for k in "mo")
         stet.end_all()
         stet.started.clear()
     found += check(stet, place, of)
-    stet.settle()
-    subprocess.run(["rm", "-rf", home], check=True)
+    remove(stet)
     return done, found

@@ -8,8 +8,8 @@ goes from what the commit left to what was there before it, a redo back again.
 import random
 import subprocess
 
-from matrixlib import (Cell, Finding, NoCell, Wrong, concerns_of, host_does, judge, new_stet,
-                       plant, same, snap, touched)
+from matrixlib import (Cell, NoCell, Wrong, concerns_of, finding, host_does, judge, new_stet,
+                       plant, remove, same, snap, touched)
 from rows import COMMANDS, EDITS, NONE
 
 STEPS = 24
@@ -119,9 +119,9 @@ def run_random(path, home, place, seed):
         r = stet("check")
         if r.rc:
             raise Wrong("check", r.out)
-    except Wrong as e:
-        found.append(Finding(place, cell, e.kind, e.text + "\n      " + "\n      ".join(s.log)))
+    except (Wrong, OSError, AssertionError, subprocess.SubprocessError) as e:
+        f = finding(place, cell, e)
+        found.append(f._replace(text="\n      ".join([f.text, *s.log])))
     stet.end_all()
-    stet.settle()
-    subprocess.run(["rm", "-rf", home], check=True)
+    remove(stet)
     return 1, found

@@ -181,8 +181,6 @@ SEQUENCES = (
 # Differences that are right, each with its reason: (command, edit, sequence, finding), patterns
 # of fnmatch.
 RIGHTFUL = {
-    ("chmod", "hard link", "*", "*"): "attributes are those of all names of a file",
-    ("setxattr", "hard link", "*", "*"): "attributes are those of all names of a file",
     ("hard link", "*", "*", "refused, and the path is not named"):
         "the name that cannot be made is named, and why: its file is not there any more",
 }
