@@ -135,7 +135,7 @@ def attributes(t):
 
 def judge_done(base, theirs, goal, ours, after):
     """The verb says that it is done. @ours: the paths that the transaction has to do with."""
-    names = links(theirs)
+    names, now_names = links(theirs), links(after)
     for p in sorted(base.keys() | theirs.keys() | goal.keys() | after.keys()):
         others = [attributes(goal.get(q)) for q in names.get(p, ())]
         b, t, g, a = (attributes(tree.get(p)) for tree in (base, theirs, goal, after))
@@ -145,6 +145,10 @@ def judge_done(base, theirs, goal, ours, after):
                 continue  # that it is not there is said by "what"
             if name != "what" and any(now == other.get(name) != was for other in others):
                 continue  # attributes are those of all names of a file
+            if p not in theirs and p in ours and any(
+                    q in base and after[q].ino == base[q].ino == theirs.get(q, base[q]).ino
+                    for q in now_names.get(p, ()) if q in ours):
+                continue  # a new name of a file that has stayed has what the host has written to it
             text = f"{name} of {p or '.'}: {was!r}, host {host!r}, wanted {want!r}, is {now!r}"
             if host != was:
                 if now != host and (t["what"] is not None or name == "what"):
@@ -392,7 +396,8 @@ def run_cell(stet, cell):
         if to is first or to is full:
             judge_links(base, before, to, after)
         # After the redo of a part, an undo is of the whole.
-        back = was is not to and not (step == "redo" and "undo-some" in cell.sequence)
+        back = was is not to and "nothing to commit" not in r.out + r.err and \
+            not (step == "redo" and "undo-some" in cell.sequence)
         if back and not there_and_back(stet, top, name, step, before, after,
                                        cell.edit == NONE):
             return
