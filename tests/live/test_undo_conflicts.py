@@ -281,3 +281,25 @@ def test_a_link_is_made_to_no_other_file(stet, work, edit):
     assert (work / "n").read_text() == "old\n"
     undo(stet, work).ok()
     assert differences(before, same_inodes(work)) == []
+
+
+@pytest.mark.parametrize("command", ["chmod 700 d", "setfattr -n user.made -v 1 d",
+                                     "chmod 700 d; echo made > d/n"])
+def test_the_rest_is_done_again_without_a_directory(stet, work, command):
+    """What a directory was given is taken back by itself: a redo of the rest leaves it there."""
+    shell("mkdir d; echo old > f", work)
+    first = same_inodes(work)
+    stet.sh(f"{command}; echo made > f", cwd=work).ok()
+    commit(stet, work).ok()
+    last = same_inodes(work)
+    undo(stet, work, "./d").ok()
+    for _ in range(2):
+        part = same_inodes(work)
+        undo(stet, work).ok()
+        assert differences(first, same_inodes(work)) == []
+        redo(stet, work).ok()
+        assert differences(part, same_inodes(work)) == []
+    redo(stet, work).ok()
+    assert differences(last, same_inodes(work)) == []
+    undo(stet, work).ok()
+    assert differences(first, same_inodes(work)) == []
