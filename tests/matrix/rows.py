@@ -183,4 +183,6 @@ SEQUENCES = (
 RIGHTFUL = {
     ("hard link", "*", "*", "refused, and the path is not named"):
         "the name that cannot be made is named, and why: its file is not there any more",
+    ("hard link", "*", "*", "redo at once is refused"):
+        "the host has put another file under the name of the one that is to have two",
 }
