@@ -19,7 +19,7 @@
 
 static const char *current;
 
-static const char *errno_name(int err)
+const char *probe_errno_name(int err)
 {
 	static const struct {
 		int err;
@@ -53,6 +53,11 @@ static const char *errno_name(int err)
 		{ EPROTONOSUPPORT, "EPROTONOSUPPORT" },
 		{ EUSERS, "EUSERS" },
 		{ ENOEXEC, "ENOEXEC" },
+		{ ENAMETOOLONG, "ENAMETOOLONG" },
+		{ ENOTEMPTY, "ENOTEMPTY" },
+		{ EISDIR, "EISDIR" },
+		{ EINTR, "EINTR" },
+		{ EMLINK, "EMLINK" },
 	};
 	static char number[16];
 	size_t i;
@@ -95,7 +100,8 @@ static const struct probe *find(const char *name)
 {
 	static const struct probe *const tables[] = { probes_file, probes_proc,
 						      probes_ns,   probes_kernel,
-						      probes_exec, probes_race };
+						      probes_exec, probes_race,
+						      probes_paths };
 	const struct probe *p;
 	size_t i;
 
@@ -119,7 +125,7 @@ static void try(const struct probe *p, const char *arg)
 		if (rc == 0)
 			probe_say("ok");
 		else if (rc < 0)
-			probe_say("denied(%s)", errno_name(-rc));
+			probe_say("denied(%s)", probe_errno_name(-rc));
 		fflush(stdout);
 		_exit(0);
 	}

@@ -15,12 +15,13 @@ struct probe {
 };
 
 extern const struct probe probes_file[], probes_proc[], probes_ns[], probes_kernel[];
-extern const struct probe probes_exec[], probes_race[];
+extern const struct probe probes_exec[], probes_race[], probes_paths[];
 
 /* What the race executes. */
 int probe_victim(char **argv);
 
 void probe_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+const char *probe_errno_name(int err);
 /* -errno of a call that returns -1, otherwise 0. */
 int probe_rc(long rc);
 int probe_write_file(const char *path, const char *text);
