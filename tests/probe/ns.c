@@ -190,7 +190,36 @@ static int try_clone_into_cgroup(const char *path)
 	return 0;
 }
 
+/*
+ * With mounts of our own, and without those that we came with, nothing is mounted on @path for us:
+ * the name can be removed by a descriptor from before, and with it goes what others have there.
+ */
+static int try_nested_remove(const char *path)
+{
+	char dir[4096];
+	char *name;
+	int at, rc;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	name = strrchr(dir, '/');
+	if (!name)
+		return -EINVAL;
+	*name++ = '\0';
+	at = open(*dir ? dir : "/", O_PATH | O_DIRECTORY);
+	rc = at < 0 ? -errno : nest();
+	if (rc < 0)
+		return rc;
+	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 || mkdir("/tmp/old", 0700) < 0 ||
+	    syscall(SYS_pivot_root, "/tmp", "/tmp/old") < 0 || chdir("/") < 0 ||
+	    umount2("/old", MNT_DETACH) < 0)
+		return -errno;
+	if (unlinkat(at, name, AT_REMOVEDIR) == 0)
+		return 0;
+	return probe_rc(errno == ENOTDIR ? unlinkat(at, name, 0) : -1);
+}
+
 const struct probe probes_ns[] = {
+	{ "nested-remove", try_nested_remove },
 	{ "clone-into-cgroup", try_clone_into_cgroup },
 	{ "userns", try_userns },
 	{ "umount", do_umount },
