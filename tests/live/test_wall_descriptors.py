@@ -20,7 +20,7 @@ import time
 import pexpect
 import pytest
 from identity import USER
-from stetlib import Stet, wait_until
+from stetlib import SLOW, Stet, wait_until
 
 NEEDS = "ext4"
 
@@ -290,7 +290,7 @@ def started(p):
 
 def watch(pid, who, seconds, enough=lambda held: False):
     """All that was ever held."""
-    held, end = set(), time.monotonic() + seconds
+    held, end = set(), time.monotonic() + seconds * SLOW
     while time.monotonic() < end and not enough(held):
         held |= look(pid, who.stet.path)
     return held
@@ -339,7 +339,7 @@ def test_streams(who, streams):
     for fd in fds:
         os.close(fd)
     held = watch(p.pid, who, 10, lambda held: "command" in kinds(held))
-    time.sleep(0.3)
+    time.sleep(0.3 * SLOW)
     check(look(p.pid, who.stet.path), who, re.escape(given))
     assert kinds(held)
 
@@ -349,7 +349,7 @@ def test_terminal(who, verb):
     argv = [*who.setpriv, who.stet.path, *verb, *(["--", "bash", "--norc"] if verb[0] == "run" else [])]
     if verb[0] == "explore":
         who.call("run", "-q", "--on-success", "keep", "--", "touch", "kept").ok()
-    c = pexpect.spawn(argv[0], argv[1:], cwd=who.work, env=who.stet.environ({"PS1": "$ "}), timeout=20,
+    c = pexpect.spawn(argv[0], argv[1:], cwd=who.work, env=who.stet.environ({"PS1": "$ "}), timeout=20 * SLOW,
                       encoding="utf-8")
     try:
         c.sendline("echo READY$((1+1))")
