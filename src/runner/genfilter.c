@@ -135,7 +135,8 @@ int main(int argc, char **argv)
 		      "rule");
 	/* Setting limits of another process, which may be one of ours: see notify.c. */
 	check(seccomp_rule_add(c, SCMP_ACT_NOTIFY, SCMP_SYS(prlimit64), 2,
-			       SCMP_CMP(0, SCMP_CMP_NE, 0), SCMP_CMP(2, SCMP_CMP_NE, 0)),
+			       SCMP_CMP(0, SCMP_CMP_NE, 0, 0),
+			       SCMP_CMP(2, SCMP_CMP_NE, 0, 0)),
 	      "limits");
 	if (has(argc, argv, "lone")) {
 		check(seccomp_rule_add(c, no_groups, SCMP_SYS(getgroups), 0), "groups");
