@@ -84,8 +84,12 @@ static void judge_arguments(struct scene *s, const char *p, const char *prefix)
 
 void judge_calls(struct scene *s, const struct doc_inner *in, const char *code)
 {
+	const char *cwd = s->cwd;
 	uint32_t i;
 
+	/* Where its relative names lead is known no longer. */
+	if (strstr(code, "chdir"))
+		s->cwd = NULL;
 	for (i = 0; i < in->calls_count; i++) {
 		const char *spec = in->calls[i], *p = code;
 		size_t n = strcspn(spec, "=");
@@ -103,6 +107,7 @@ void judge_calls(struct scene *s, const struct doc_inner *in, const char *code)
 			p += n;
 		}
 	}
+	s->cwd = cwd;
 }
 
 /* May a command begin behind that character? */
