@@ -186,7 +186,8 @@ int inside_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	/* A door that nobody keeps: the sandbox is ending. */
 	if (v->flags & VERB_ANYWHERE || (!explored && sock < 0 && sock != -EAGAIN))
 		return -1;
-	parse_report(v, argc, argv, &common);
+	if (argc) /* not just "stet" */
+		parse_report(v, argc, argv, &common);
 	if (common.json && cli_open_report(c, v, &common, &e) < 0) {
 		status = cli_report(c, v, false, &e);
 	} else if (explored) {
