@@ -241,6 +241,14 @@ static int skeleton(struct build *b, const struct step *s, struct err *e)
 	return TAKE_FD(skel);
 }
 
+static bool lies_in_hidden(const struct view *v, const char *path)
+{
+	for (size_t i = 0; i < v->nhidden; i++)
+		if (path_within(path, v->hidden[i]))
+			return true;
+	return false;
+}
+
 /*
  * Is @other mounted on a directory in the overlay of @s? It must not be empty beneath its mount:
  * whoever has moved to mounts of its own, without this one, could remove it through a
@@ -254,7 +262,8 @@ static bool is_mounted_in(const struct build *b, const struct step *s,
 	char *slash = strrchr(above, '/');
 	struct stat st;
 
-	if (other == s || !slash[1] || build_seen_through(b->v, other->target) != other)
+	if (other == s || !slash[1] || lies_in_hidden(b->v, other->target) ||
+	    build_seen_through(b->v, other->target) != other)
 		return false;
 	slash[slash == above] = '\0';
 	return build_seen_through(b->v, above) == s &&
