@@ -68,7 +68,7 @@ class Agent:
         return self.p.stdout.readline().decode().strip()
 
     def ready(self):
-        assert self.line() == "ready"
+        assert self.line() == "ready", self.p.stderr.read()
 
     def go(self):
         self.p.stdin.write(b"\n")

@@ -91,7 +91,7 @@ def test_what_nobody_can_execute_is_not_judged(stet, work):
         assert "PermissionError: [Errno 13]" in r.err and "denied by" not in r.err
     (work / "passwd").chmod(0o755)
     for name in ("passwd", "./passwd"):
-        assert "denied by users.change" in stet.run(name, "root", cwd=work).err
+        assert "denied by users.password" in stet.run(name, "root", cwd=work).err
 
 
 def test_other_abis_are_killed(judged, work, probe):

@@ -218,4 +218,4 @@ def test_kill_at_any_moment(stet, work, digest):
     assert stet.transactions() == []
     assert differences(before, digest(work)) == []
     left = [os.path.join(d, f) for d, _, fs in os.walk(stet.state) for f in fs]
-    assert not [f for f in left if not os.path.basename(f).startswith(("journal", "audit", "looked"))], left
+    assert not [f for f in left if not os.path.basename(f).startswith(("journal", "audit", "looked", "stores"))], left
