@@ -38,7 +38,7 @@ static int count_one(void *arg, const struct change *c, struct err *e)
 
 bool change_counts(const struct change *c)
 {
-	return c->kind != CHANGE_MODIFY || c->what != CHANGE_TIMES;
+	return c->kind != CHANGE_MODIFY || (c->what & ~(unsigned)CHANGE_TIMES);
 }
 
 int change_count(const struct change_layer *layers, size_t n, struct change_totals *t,
