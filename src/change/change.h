@@ -78,6 +78,8 @@ struct change_layer {
 	bool unmounted; /* what the host has there is not what it is a layer of */
 	/* Paths inside (absolute) that were hidden from the sandbox; NULL-ended or NULL. */
 	const char *const *hidden;
+	/* Paths that it saw, but could not change; the same form. */
+	const char *const *closed;
 };
 
 struct change {
@@ -91,6 +93,9 @@ struct change {
 	 * at.
 	 */
 	bool was_hidden;
+	/* The path, or one around it, was read-only. All the same something was made there:
+	 * by who has removed what the mount lay on (docs/adr/0026). */
+	bool was_closed;
 	bool bare; /* CHANGE_MODIFY: a file that has no extended attributes in the upper */
 	size_t layer;	  /* index of its layer */
 	const char *path; /* absolute host path */

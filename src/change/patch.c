@@ -530,6 +530,11 @@ int patch_make(const struct change_layer *layers, const struct change *c,
 		add_comment(out, "hidden on the host:", &b);
 		buf_addc(out, '\n');
 	}
+	if (out && c->was_closed) {
+		add_comment(out, "was read-only for the command:",
+			    c->kind == CHANGE_DELETE ? &a : &b);
+		buf_addc(out, '\n');
+	}
 	if (make(&p, c, &a, &b, from != NULL, e) < 0) {
 		if (out)
 			buf_truncate(out, begin);

@@ -218,7 +218,7 @@ static size_t gather(const struct change_list *l, struct candidate *k)
 		const struct stat *st = deleted ? &c->before : &c->after;
 		const char *slash = strrchr(c->path, '/');
 
-		if ((!deleted && c->kind != CHANGE_ADD) || c->was_hidden)
+		if ((!deleted && c->kind != CHANGE_ADD) || c->was_hidden || c->was_closed)
 			continue;
 		if ((!S_ISREG(st->st_mode) && !S_ISLNK(st->st_mode)) || st->st_size == 0)
 			continue;

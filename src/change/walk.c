@@ -45,7 +45,7 @@ struct frame {
 	size_t i, j;
 	size_t path_len;
 	bool opaque; /* nothing of the host shows here, nor in what lies below */
-	bool implied, hidden;
+	bool implied, hidden, closed;
 	bool matched; /* all below passes the filter */
 	bool post;    /* report `change` when the contents are done */
 	struct change change;
@@ -70,7 +70,7 @@ struct walk {
 struct entry {
 	const char *name;
 	bool has_up, has_host;
-	bool is_hidden; /* the path itself, or one it lies below */
+	bool is_hidden, is_closed; /* the path itself, or one it lies below */
 	bool matched;
 	struct stat up, host;
 };
@@ -209,6 +209,7 @@ static int push(struct walk *w, int up, int host, bool both, const struct entry 
 		.opaque = both,
 		.implied = w->depth > 1 && (up < 0 || host < 0),
 		.hidden = en->is_hidden,
+		.closed = en->is_closed,
 		.matched = en->matched,
 	};
 	f->up_id = id_of(&en->up);
@@ -236,6 +237,7 @@ static struct change change_of(struct walk *w, const struct entry *en,
 		.kind = kind,
 		.implied = top(w)->implied,
 		.was_hidden = en->is_hidden,
+		.was_closed = en->is_closed,
 		.before = en->has_host ? en->host : no_stat,
 		.after = en->has_up ? en->up : no_stat,
 	};
@@ -478,6 +480,7 @@ static int visit(struct walk *w, const char *name, bool in_upper, struct err *e)
 	if (!passes(w, &en.matched) || is_listed(w, w->layer->never))
 		return 0;
 	en.is_hidden = top(w)->hidden || is_listed(w, w->layer->hidden);
+	en.is_closed = top(w)->closed || is_listed(w, w->layer->closed);
 	do {
 		again = 0;
 		en.has_up = en.has_host = false;
@@ -555,6 +558,8 @@ static int push_root(struct walk *w, bool matched, struct err *e)
 	struct entry root = { .matched = matched };
 	int up, host = -1;
 
+	for (const char *const *p = l->closed; p && *p; p++)
+		root.is_closed = root.is_closed || walk_below(l->host, *p);
 	w->up_root = open_dir(AT_FDCWD, l->upper, O_PATH);
 	if (w->up_root < 0)
 		return walk_error(e, w->up_root, l->upper);

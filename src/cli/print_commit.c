@@ -190,7 +190,7 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 		totals(&b, &res->done);
 		buf_adds(&b, res->done.left ? "; the rest would stay pending\n" : "\n");
 		if (res->done.denied.n) {
-			buf_adds(&b, "denied by the policy:\n");
+			buf_adds(&b, "denied:\n");
 			show_notes(&b, c, res->rec.workspace, &res->done.denied);
 		}
 		if (res->done.risks.n) {

@@ -104,6 +104,8 @@ static void note_of(const struct change *c, struct buf *note)
 	if (c->was_hidden)
 		buf_adds(note, c->before.st_mode ? "hidden on the host"
 						 : "hidden from the command");
+	if (c->was_closed)
+		buf_addf(note, "%swas read-only", note->len ? ", " : "");
 	if (c->kind != CHANGE_MODIFY || !(c->what & ~(CHANGE_CONTENT | CHANGE_TIMES)))
 		return;
 	for (i = 0; i < ARRAY_SIZE(bits); i++)

@@ -77,8 +77,8 @@ struct txn_record {
 	char *workspace; /* absolute, resolved */
 	char *dir;	 /* its directory in the first store; flocked while it runs */
 	char **argv;	 /* NULL-ended */
-	/* Paths that the inside could not see; '!' before a store of ours. NULL-ended or
-	 * NULL. */
+	/* Paths that the inside could not see; '!' before a store of ours; '=' before what it
+	 * saw, but could not change. NULL-ended or NULL. */
 	char **hidden;
 	char *options;	  /* JSON object: how to build the sandbox again (explore) */
 	int64_t begin_ns; /* CLOCK_REALTIME_COARSE, nanoseconds */

@@ -244,6 +244,7 @@ json_t *json_change(const struct change *c, const char *from)
 	json_object_set_new(o, "what", what);
 	json_object_set_new(o, "implied", json_boolean(c->implied));
 	json_object_set_new(o, "hidden", json_boolean(c->was_hidden));
+	json_object_set_new(o, "read_only", json_boolean(c->was_closed));
 	json_object_set_new(o, "before", json_side(&c->before));
 	json_object_set_new(o, "after", json_side(&c->after));
 	return o;

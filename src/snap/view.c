@@ -75,6 +75,13 @@ struct step *plan_step(struct plan *p, enum step_kind kind, const char *target,
 	return add_step(p->v, kind, target, source, attrs, why);
 }
 
+/* Not to be changed from inside: txn/draft.c sees to it that it is not, mount or no mount. */
+static void view_close_path(struct view *v, const char *path)
+{
+	v->closed = xrealloc(v->closed, (v->nclosed + 1) * sizeof(*v->closed));
+	v->closed[v->nclosed++] = xstrdup(path);
+}
+
 int view_allow_socket(struct view *v, const char *path, bool spare, struct err *e)
 {
 	for (size_t i = 0; i < v->nhidden; i++) {
@@ -93,6 +100,7 @@ int view_allow_socket(struct view *v, const char *path, bool spare, struct err *
 			 MOUNT_ATTR_NOEXEC,
 		 "--allow-socket")
 		->spare = spare;
+	view_close_path(v, path);
 	v->sockets = xrealloc(v->sockets, (v->nsockets + 1) * sizeof(*v->sockets));
 	v->sockets[v->nsockets++] = xstrdup(path);
 	return 0;
@@ -242,6 +250,7 @@ static int plan_read_only(struct plan *p, const char *path, struct err *e)
 	const struct step *through = NULL;
 	struct stat st;
 
+	view_close_path(v, path);
 	for (size_t i = 0; i < v->nsteps; i++) {
 		struct step *s = &v->steps[i];
 
@@ -411,6 +420,7 @@ void view_free(struct view *v)
 	free(v->steps);
 	free(v->layers);
 	free_strings(v->hidden, v->nhidden);
+	free_strings(v->closed, v->nclosed);
 	free_strings(v->through, v->nthrough);
 	free_strings(v->sockets, v->nsockets);
 	free(v->workspace);
@@ -464,6 +474,7 @@ const struct view *view_copy(const struct view *v, void *mem, size_t size)
 	c->cwd = take_string(&r, v->cwd);
 	c->stage = take_string(&r, v->stage);
 	c->hidden = take_strings(&r, v->hidden, v->nhidden);
+	c->closed = take_strings(&r, v->closed, v->nclosed);
 	c->through = take_strings(&r, v->through, v->nthrough);
 	c->sockets = take_strings(&r, v->sockets, v->nsockets);
 	c->steps = take(&r, v->steps, v->nsteps * sizeof(*v->steps));

@@ -61,6 +61,8 @@ struct view {
 	size_t nlayers;
 	char **hidden; /* absolute host paths that must not be seen; stores first */
 	size_t nhidden, nstores;
+	char **closed; /* what of the layers' trees is read-only, by a mount on top */
+	size_t nclosed;
 	char **through; /* written-through paths */
 	size_t nthrough;
 	char **sockets; /* the host's that can be connected to */

@@ -212,9 +212,13 @@ static void record_effects(struct txn_record *r, const struct view *v)
 
 static void record_hidden(struct txn_record *r, const struct view *v)
 {
-	r->hidden = xcalloc(v->nhidden + 1, sizeof(*r->hidden));
-	for (size_t i = 0; i < v->nhidden; i++)
-		r->hidden[i] = xasprintf("%s%s", i < v->nstores ? "!" : "", v->hidden[i]);
+	size_t n = 0;
+
+	r->hidden = xcalloc(v->nhidden + v->nclosed + 1, sizeof(*r->hidden));
+	for (; n < v->nhidden; n++)
+		r->hidden[n] = xasprintf("%s%s", n < v->nstores ? "!" : "", v->hidden[n]);
+	for (size_t i = 0; i < v->nclosed; i++)
+		r->hidden[n++] = xasprintf("=%s", v->closed[i]);
 }
 
 static char **copy_argv(char *const argv[])

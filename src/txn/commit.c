@@ -51,6 +51,32 @@ static const char *conflict_words(const struct commit_result *res, char *out, si
 	return out;
 }
 
+static bool is_closed(const struct path_note *n)
+{
+	return strcmp(n->what, TXN_WAS_CLOSED) == 0;
+}
+
+/* With the first of them, which may stand for many below it. */
+static int refuse_closed(long long id, const struct commit_result *res, struct err *e)
+{
+	const struct path_note *n = res->denied.v;
+
+	while (n < res->denied.v + res->denied.n - 1 && !is_closed(n))
+		n++;
+	if (res->closed > 1)
+		err_set(e, ERR_DENIED,
+			"%llu paths (%s, ...) were read-only in t%lld; nothing was committed",
+			(unsigned long long)res->closed, n->path, id);
+	else
+		err_set(e, ERR_DENIED, "%s was read-only in t%lld; nothing was committed",
+			n->path, id);
+	return err_hint(
+		e,
+		"stet commit t%lld --theirs PATH leaves it as the host has it; look "
+		"with stet diff t%lld",
+		id, id);
+}
+
 static int refuse(const struct commit_wish *w, const struct txn *t,
 		  const struct commit_result *res, struct err *e)
 {
@@ -71,6 +97,8 @@ static int refuse(const struct commit_wish *w, const struct txn *t,
 						    : ", --theirs PATH or --merge",
 			id);
 	}
+	if (res->closed && !w->dry_run)
+		return refuse_closed(id, res, e);
 	if (res->denied.n && !w->dry_run) {
 		err_set(e, ERR_DENIED, "the policy denies %llu %s; nothing was committed",
 			(unsigned long long)(res->denied.n + res->denied.more),

@@ -56,6 +56,9 @@ struct commit_wish {
 	void *progress_arg;
 };
 
+/* What is said of a path that the command could not change (--read-only). */
+#define TXN_WAS_CLOSED "was read-only for the command"
+
 struct commit_result {
 	int64_t op; /* 0: nothing was done */
 	uint64_t changes, added, modified, deleted, bytes;
@@ -65,7 +68,8 @@ struct commit_result {
 	struct path_notes conflicts, risks;
 	bool mergeable;		  /* among the conflicts there is a text */
 	uint64_t hidden;	  /* conflicts with what the command could not see */
-	struct path_notes denied; /* by wish.judge */
+	uint64_t closed;	  /* among those denied: what was read-only */
+	struct path_notes denied; /* by wish.judge, or because it was read-only */
 };
 void commit_result_free(struct commit_result *r);
 

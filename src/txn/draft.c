@@ -449,6 +449,11 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	/* The directory around it stays, and so does this. */
 	if (c->was_hidden && c->kind == CHANGE_DELETE && !c->implied)
 		return 0;
+	if (c->was_closed) {
+		if (visible)
+			draft_closed(d, c);
+		return 0;
+	}
 	if (c->was_hidden && check_hidden(d, c, &r, e) < 0)
 		return -1;
 	/* Both sides have made the same of it: only the times differ, and the host's stay. */

@@ -44,6 +44,16 @@ void draft_conflict(struct draft *d, const struct change *c, const char *what)
 	path_notes_add(&d->res->conflicts, c->path, what);
 }
 
+void draft_closed(struct draft *d, const struct change *c)
+{
+	if (d->looking) {
+		draft_conflict(d, c, "");
+		return;
+	}
+	d->res->closed++;
+	path_notes_add(&d->res->denied, c->path, TXN_WAS_CLOSED);
+}
+
 static const char *our_side(const struct change *c)
 {
 	return c->kind == CHANGE_DELETE ? "deleted"

@@ -61,6 +61,8 @@ bool draft_host_changed(struct draft *d, const struct change *c,
 			const struct ident *host);
 
 void draft_conflict(struct draft *d, const struct change *c, const char *what);
+/* It was read-only: never committed, whatever is accepted. --theirs leaves what the host has. */
+void draft_closed(struct draft *d, const struct change *c);
 /* Against what the host has there now. If both sides can stand, d->merged holds both. */
 void draft_check_conflict(struct draft *d, const struct change *c,
 			  const struct ident *host);

@@ -175,34 +175,38 @@ static bool is_unused_yet(const struct txn_record *r, size_t layer,
 	return look->untouched >> layer & 1;
 }
 
+/* Of the recorded paths, those that begin with @mark, without it ('/': is part of it), into @at.
+ * Returns where the next list begins. */
+static const char **marked(const struct txn_record *r, char mark, const char **at)
+{
+	for (char **p = r->hidden; p && *p; p++)
+		if (**p == mark)
+			*at++ = *p + (mark != '/');
+	*at++ = NULL;
+	return at;
+}
+
 /*
- * One piece of memory, freed by one free(): the array, two lists of hidden paths (stores of
- * ours, and others), then the names of the uppers.
+ * One piece of memory, freed by one free(): the array, three lists of paths (stores of ours, what
+ * was hidden, what was read-only), then the names of the uppers.
  */
 struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 {
-	size_t bytes = 0, nhidden = 0, k = 0, own = 0, other;
+	size_t bytes = 0, npaths = 0, k = 0;
+	const char **never, **hidden, **closed;
 	struct live_look live = { 0 };
 	struct change_layer *v;
-	const char **hidden;
 	char *names;
 
-	while (r->hidden && r->hidden[nhidden])
-		nhidden++;
+	while (r->hidden && r->hidden[npaths])
+		npaths++;
 	for (size_t i = 0; i < r->nlayers; i++)
 		bytes += strlen(r->layers[i].dir) + sizeof("/up");
-	v = xmalloc(r->nlayers * sizeof(*v) + (nhidden + 2) * sizeof(*hidden) + bytes);
-	hidden = (const char **)(v + r->nlayers);
-	for (size_t i = 0; i < nhidden; i++)
-		if (r->hidden[i][0] == '!')
-			hidden[own++] = r->hidden[i] + 1;
-	hidden[own] = NULL;
-	other = own + 1;
-	for (size_t i = 0; i < nhidden; i++)
-		if (r->hidden[i][0] != '!')
-			hidden[other++] = r->hidden[i];
-	hidden[other] = NULL;
-	names = (char *)(hidden + nhidden + 2);
+	v = xmalloc(r->nlayers * sizeof(*v) + (npaths + 3) * sizeof(*never) + bytes);
+	never = (const char **)(v + r->nlayers);
+	hidden = marked(r, '!', never);
+	closed = marked(r, '/', hidden);
+	names = (char *)marked(r, '=', closed);
 	for (size_t i = 0; i < r->nlayers; i++) {
 		const struct layer_record *l = &r->layers[i];
 
@@ -213,8 +217,9 @@ struct change_layer *txn_layers(const struct txn_record *r, size_t *n)
 						.lax_owner = l->lax_owner,
 						.uid = geteuid(),
 						.gid = getegid(),
-						.never = hidden,
-						.hidden = hidden + own + 1 };
+						.never = never,
+						.hidden = hidden,
+						.closed = closed };
 		names = stpcpy(stpcpy(names, l->dir), "/up") + 1;
 		v[k - 1].copied_ns = l->lax_owner ? layer_adopted_ns(l->dir) : 0;
 		v[k - 1].away = l->idle || layer_away(v[k - 1].upper);

@@ -235,7 +235,7 @@ def test_completion_knows_every_option(stet, shell):
 
 TXN = {"id", "name", "state", "workspace", "command", "begin", "end", "exit", "reason",
        "not_undoable", "policy"}
-CHANGE = {"kind", "path", "what", "implied", "hidden", "before", "after"}
+CHANGE = {"kind", "path", "what", "implied", "hidden", "read_only", "before", "after"}
 TOTALS = {"added", "changed", "deleted", "bytes"}
 
 
