@@ -304,7 +304,7 @@ _Noreturn static void command_main(const struct init *in, int sock)
 {
 	const struct run_spec *spec = in->a->spec;
 	struct ctl_msg m = { .type = CTL_GO };
-	int listener;
+	int listener, r;
 
 	setpgid(0, 0);
 	if (in->pty >= 0)
@@ -317,6 +317,10 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	ctl_send(sock, &m, listener, 0);
 	close(listener);
 	name_txn(spec->envp, await(sock, CTL_GO));
+	/* From here on the site is complete. */
+	r = view_pins_host(in->a->site->view) ? notify_pin() : 0;
+	if (r < 0)
+		give_up(sock, "cannot install the filter of mounts", r);
 	cpu_anywhere(&in->a->site->apart);
 	/* Now at the latest the root is the sandbox's. */
 	enter_cwd(in, sock);

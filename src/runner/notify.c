@@ -39,6 +39,9 @@ static const struct sock_filter filter_lone[] = {
 static const struct sock_filter filter_lone_gate[] = {
 #include "filter_lone_gate.inc"
 };
+static const struct sock_filter filter_pinned[] = {
+#include "filter_pinned.inc"
+};
 
 #define FILTER(f)                \
 	{                        \
@@ -64,6 +67,16 @@ int notify_install(bool gate, bool lone)
 		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 			     SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
 	return fd < 0 ? -errno : (int)fd;
+}
+
+int notify_pin(void)
+{
+	struct sock_fprog prog = {
+		.len = ARRAY_SIZE(filter_pinned),
+		.filter = (struct sock_filter *)(uintptr_t)filter_pinned
+	};
+
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
 }
 
 /* The two names of a rename, whichever of the three calls it was. */

@@ -32,6 +32,10 @@
  * are held, too. @lone: only the user's own ids are mapped, and no other group is shown. */
 int notify_install(bool gate, bool lone);
 
+/* The same for another filter, without a listener: nobody gets mounts of his own, or undoes one
+ * (view_pins_host()). 0 or -errno. */
+int notify_pin(void);
+
 struct notify {
 	struct unotify u;
 	struct gate *gate;	/* NULL: execs are not held */

@@ -430,6 +430,23 @@ void view_free(struct view *v)
 	*v = (struct view){ 0 };
 }
 
+static bool is_pin(const struct step *s)
+{
+	return s->kind != STEP_SOCKET &&
+	       (s->kind != STEP_BIND || s->attrs & MOUNT_ATTR_RDONLY);
+}
+
+bool view_pins_host(const struct view *v)
+{
+	for (size_t i = 0; i < v->nsteps; i++)
+		for (size_t k = 0; k < v->nthrough; k++)
+			if (is_pin(&v->steps[i]) &&
+			    path_within(v->steps[i].target, v->through[k]) &&
+			    strcmp(v->steps[i].target, v->through[k]) != 0)
+				return true;
+	return false;
+}
+
 struct room {
 	char *at, *end;
 	bool full;

@@ -104,6 +104,13 @@ int view_allow_socket(struct view *v, const char *path, bool spare, struct err *
  */
 const struct view *view_copy(const struct view *v, void *mem, size_t size);
 
+/*
+ * Does a mount of the view keep something in a tree that is the host's own (written through, worked
+ * on in place): read-only, or out of sight? In such a tree the name beneath a mount can be moved or
+ * removed by who has mounts of his own, without that one.
+ */
+bool view_pins_host(const struct view *v);
+
 /* One line per step, for --debug. */
 struct buf;
 void step_describe(const struct step *s, struct buf *out);

@@ -175,3 +175,14 @@ def test_git_does_not_mind(stet, sub):
     assert (r.out, r.err) == ("", "")
     assert subprocess.run(["git", "status", "--porcelain"], cwd=sub, stdout=subprocess.PIPE,
                           check=True).stdout == b""
+
+
+@pytest.mark.parametrize("how", ["remove", "rename"])
+def test_the_store_stays_where_it_is(stet, sub, probe, how):
+    """Not even with mounts of its own does a command move it aside, and the snapshot with it."""
+    before = look(sub)
+    run(stet, sub, "bash", "-c", 'echo 1 >> a; ls -d .stet-*; "$1" nested-$2=$PWD/$3; ls -a', "-",
+        probe, how, STORE).ok()
+    assert not (sub / "moved").exists()
+    stet("rollback", cwd=sub).ok()
+    assert look(sub) == before

@@ -133,3 +133,27 @@ def test_an_untouched_one_stops_nothing(stet, work):
     commit(stet, work, opts=["--json"]).ok()
     assert (work / "d/ro").read_text() == "host\n"
     assert (work / "d/y").exists()
+
+
+@pytest.mark.parametrize("path", ["d/ro", "d/sub"])
+@pytest.mark.parametrize("how", ["remove", "rename"])
+def test_in_what_is_written_through(stet, work, probe, path, how):
+    """There is no layer there: nobody gets mounts of his own."""
+    shell(HOST, work)
+    r = stet.run("bash", "-c", f'"$1" nested-{how}=$PWD/{path}; echo y > d/y', "-", probe,
+                 cwd=work, opts=["--no-policy", "--write-through", work / "d", "--read-only",
+                                 work / path]).ok()
+    assert f"nested-{how}: denied(EPERM)" in r.out + r.err
+    assert sorted(os.listdir(work / "d")) == ["o", "ro", "sub", "y"]
+    assert (work / "d/ro").read_text() == "keep\n"
+    assert (work / "d/sub/f").read_text() == "f\n"
+
+
+def test_mounts_of_its_own(stet, work, probe):
+    """Where nothing depends on it, a command has them still."""
+    shell(HOST, work)
+    r = stet.run("bash", "-c", '"$1" nested-rename=$PWD/d/o', "-", probe, cwd=work,
+                 opts=["--no-policy", "--write-through", work / "d", "--read-only", work / "top"]
+                 ).ok()
+    assert "denied" not in r.out + r.err
+    assert (work / "d/moved").read_text() == "o\n"

@@ -190,22 +190,18 @@ static int try_clone_into_cgroup(const char *path)
 	return 0;
 }
 
-/*
- * With mounts of our own, and without those that we came with, nothing is mounted on @path for us:
- * the name can be removed by a descriptor from before, and with it goes what others have there.
- */
-static int try_nested_remove(const char *path)
+/* To mounts of our own, without those that we came with. @path is cut after its directory, which
+ * is opened before. -> a descriptor of that; *name is the rest. */
+static int away_from(char *path, const char **name)
 {
-	char dir[4096];
-	char *name;
+	char *slash = strrchr(path, '/');
 	int at, rc;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	name = strrchr(dir, '/');
-	if (!name)
+	if (!slash)
 		return -EINVAL;
-	*name++ = '\0';
-	at = open(*dir ? dir : "/", O_PATH | O_DIRECTORY);
+	*slash = '\0';
+	*name = slash + 1;
+	at = open(*path ? path : "/", O_PATH | O_DIRECTORY);
 	rc = at < 0 ? -errno : nest();
 	if (rc < 0)
 		return rc;
@@ -213,13 +209,43 @@ static int try_nested_remove(const char *path)
 	    syscall(SYS_pivot_root, "/tmp", "/tmp/old") < 0 || chdir("/") < 0 ||
 	    umount2("/old", MNT_DETACH) < 0)
 		return -errno;
+	return at;
+}
+
+/*
+ * There nothing is mounted on @path for us: the name can be removed by a descriptor from before,
+ * and with it goes what others have there.
+ */
+static int try_nested_remove(const char *path)
+{
+	char dir[4096];
+	const char *name;
+	int at;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	at = away_from(dir, &name);
+	if (at < 0)
+		return at;
 	if (unlinkat(at, name, AT_REMOVEDIR) == 0)
 		return 0;
 	return probe_rc(errno == ENOTDIR ? unlinkat(at, name, 0) : -1);
 }
 
+/* Or moved, with what others have there. */
+static int try_nested_rename(const char *path)
+{
+	char dir[4096];
+	const char *name;
+	int at;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	at = away_from(dir, &name);
+	return at < 0 ? at : probe_rc(renameat(at, name, at, "moved"));
+}
+
 const struct probe probes_ns[] = {
 	{ "nested-remove", try_nested_remove },
+	{ "nested-rename", try_nested_rename },
 	{ "clone-into-cgroup", try_clone_into_cgroup },
 	{ "userns", try_userns },
 	{ "umount", do_umount },
