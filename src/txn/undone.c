@@ -14,8 +14,10 @@
 #include "change/plan.h"
 
 struct version {
-	uint64_t key; /* of the path */
-	int64_t from, until;
+	uint64_t key;	     /* of the path */
+	int64_t from, until; /* of the operation that put it there */
+	int64_t last; /* its transaction has been at other names of it until then */
+	bool known;   /* it was there at the moment from which on changes count */
 	struct ident id;
 };
 
@@ -35,7 +37,7 @@ struct undone {
 	/* While a plan is read: */
 	struct change_layer *layers;
 	size_t nlayers;
-	int64_t from, until;
+	const struct op_record *op;
 	/* What is there is what the steps make, not what they take away: it did them again. */
 	bool did;
 	/* Operations to be read, when the journal has been gone through. */
@@ -84,11 +86,8 @@ static struct end *end_of(struct undone *u, int64_t txn)
 static int keep_op(void *arg, struct op_record *r, struct err *e)
 {
 	struct undone *u = arg;
-	bool back = (r->kind == OP_COMMIT && r->state == OP_DONE && r->undone) ||
-		    (r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
-		     r->redone != 1) ||
-		    (r->kind == OP_REDO && r->state == OP_DONE) ||
-		    r->state == OP_REVERSED;
+	bool back = r->state == OP_REVERSED ||
+		    (r->state == OP_DONE && (r->kind == OP_UNDO || r->kind == OP_REDO));
 	struct end *end;
 
 	(void)e;
@@ -133,8 +132,25 @@ static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 	path = xasprintf("%s/%s", u->layers[r->layer].host, r->rel);
 	if ((u->n & (u->n - 1)) == 0)
 		u->v = xrealloc(u->v, (u->n ? 2 * u->n : 64) * sizeof(*u->v));
-	u->v[u->n++] = (struct version){ key_of(path), u->from, u->until, id };
+	u->v[u->n++] = (struct version){ .key = key_of(path),
+					 .from = u->op->begun_ns,
+					 .until = u->op->done_ns,
+					 .last = end_of(u, u->op->txn)->ns,
+					 .known = u->did || id.ctime < u->since,
+					 .id = id };
 	return 0;
+}
+
+/* What a commit of later has made is somebody's work, however often it was done again. */
+static bool is_later(const struct undone *u, const struct op_record *op)
+{
+	struct op_record commit = { 0 };
+	struct err e;
+	bool later = journal_op_get(u->home->journal, op->target, &commit, &e) < 0 ||
+		     commit.done_ns > u->since;
+
+	op_record_free(&commit);
+	return later;
 }
 
 static void read_op(struct undone *u, const struct op_record *op)
@@ -144,17 +160,16 @@ static void read_op(struct undone *u, const struct op_record *op)
 	struct plan *p = NULL;
 	struct err e;
 
-	if (journal_txn_get(u->home->journal, op->txn, &t, &e) < 0)
+	u->op = op;
+	u->did = op->kind == OP_REDO ? op->state == OP_DONE
+				     : op->kind == OP_UNDO && op->state == OP_REVERSED;
+	if ((u->did && is_later(u, op)) ||
+	    journal_txn_get(u->home->journal, op->txn, &t, &e) < 0)
 		return;
 	if (t.state != TXN_PRUNED)
 		dir = open(t.dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir >= 0 && plan_open(dir, op->plan, &p, &e) == 0) {
 		u->layers = txn_layers(&t, &u->nlayers);
-		u->did = op->kind == OP_REDO
-				 ? op->state == OP_DONE
-				 : op->kind == OP_UNDO && op->state == OP_REVERSED;
-		u->from = u->did ? op->begun_ns : 0;
-		u->until = u->did ? op->done_ns : end_of(u, op->txn)->ns;
 		plan_each(p, false, keep_version, u, &e);
 		free(u->layers);
 		plan_close(p);
@@ -164,10 +179,32 @@ static void read_op(struct undone *u, const struct op_record *op)
 
 static int by_key(const void *a, const void *b)
 {
-	uint64_t x = ((const struct version *)a)->key;
-	uint64_t y = ((const struct version *)b)->key;
+	const struct version *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->id.ctime < y->id.ctime ? -1 : x->id.ctime > y->id.ctime;
+}
+
+static bool is_version(const struct version *v, const struct ident *id)
+{
+	return v->known && ident_same(&v->id, id) && id->ctime >= v->from &&
+	       id->ctime < (id->nlink > 1 ? v->last : v->until);
+}
+
+/*
+ * What an operation has found, and put back, may be what others had changed by then: it counts only
+ * if it was there before, or was put back itself. Older ones come first.
+ */
+static void trace(struct undone *u)
+{
+	for (size_t i = 0, first = 0; i < u->n; i++) {
+		if (u->v[i].key != u->v[first].key)
+			first = i;
+		for (size_t k = first; k < u->n && u->v[k].key == u->v[i].key; k++)
+			if (!u->v[i].known && is_version(&u->v[k], &u->v[i].id))
+				u->v[i].known = true;
+	}
 }
 
 static void load(struct undone *u)
@@ -181,6 +218,7 @@ static void load(struct undone *u)
 		read_op(u, &u->ops[i]);
 	if (u->n)
 		qsort(u->v, u->n, sizeof(*u->v), by_key);
+	trace(u);
 }
 
 bool undone_put_back(void *arg, const char *path, const struct ident *id)
@@ -200,8 +238,7 @@ bool undone_put_back(void *arg, const char *path, const struct ident *id)
 			high = mid;
 	}
 	for (; low < u->n && u->v[low].key == key; low++)
-		if (ident_same(&u->v[low].id, id) && id->ctime >= u->v[low].from &&
-		    id->ctime < u->v[low].until)
+		if (is_version(&u->v[low], id))
 			return true;
 	return false;
 }

@@ -7,7 +7,8 @@
 
 /*
  * What operations that were taken back have put back since a moment, and what redos have put
- * there again: their comings and goings leave new ctimes on objects that are what they were.
+ * there again: their comings and goings leave new ctimes on objects that are what they were. What
+ * others had changed since that moment, before such an operation came, is not among them.
  * Private to the room.
  */
 struct undone;
