@@ -186,14 +186,18 @@ static int open_place(int root, const char *dir)
 	return TAKE_FD(fd);
 }
 
+/* One that may be read but not searched (mode 0600) is of no use. */
 static int open_by(struct trail *t, int root, const char *dir)
 {
 	const char *base;
 	int parent = trail_to(t, root, dir, &base);
-	int fd = parent < 0 ? parent
-			    : fs_open_beneath(parent, base, O_RDONLY | O_DIRECTORY);
+	AUTO_CLOSE int fd = parent < 0 ? parent
+				       : fs_open_beneath(parent, base,
+							 O_RDONLY | O_DIRECTORY);
+	struct stat st;
 
-	return fd < 0 ? open_place(root, dir) : fd;
+	return fd < 0 || fstatat(fd, ".", &st, 0) < 0 ? open_place(root, dir)
+						      : TAKE_FD(fd);
 }
 
 /* As snprintf() would; this is done several times for each file of a commit. */

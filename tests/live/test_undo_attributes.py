@@ -6,6 +6,7 @@ import time
 
 import pytest
 from commitlib import CONFLICT, begin, commit, end, plain, redo, shell, undo
+from stetlib import differences
 from test_commit_identity import named, refused
 from test_commit_touch import fixture_place  # noqa: F401
 from test_undo_touch import each, timeless
@@ -227,3 +228,15 @@ def test_given_while_the_command_runs(stet, place):
     r = commit(stet, place, opts=["--json"])
     assert given(place, ["d"])["d"]["mode"] & 0o7777 == 0o711, r
     assert r.rc == 0 or plain(place) == before
+
+
+@pytest.mark.parametrize("mode", ["600", "602", "400", "200", "100", "000"])
+def test_of_one_that_its_owner_cannot_enter(stet, place, mode):
+    """The command leaves the directories so; what it did in them is taken back and done again."""
+    shell("mkdir -p d/s; echo base > d/f; echo base > d/g; echo base > d/s/f", place)
+    before = plain(place)
+    stet.sh(f"echo inside > d/f; rm d/g; echo inside > d/n; rm d/s/f; chmod {mode} d/s d", cwd=place).ok()
+    commit(stet, place).ok()
+    for verb in (undo, redo, undo):
+        verb(stet, place).ok()
+    assert differences(before, plain(place)) == []
