@@ -185,4 +185,10 @@ RIGHTFUL = {
         "the name that cannot be made is named, and why: its file is not there any more",
     ("hard link", "*", "*", "redo at once is refused"):
         "the host has put another file under the name of the one that is to have two",
+    ("directory to *", "rm -r d", "during*", "the host's change is lost"):
+        "both have deleted it, and what the command made in its place is new",
+    ("directory to *", "rename d away", "during*", "the host's change is lost"):
+        "the directory is where the host has moved it, and the command's is new",
+    ("file to directory", "touch", "*", "refused without a reason"):
+        "the new directory bears a time of the host's, and is not deleted with it",
 }
