@@ -24,7 +24,7 @@ def told(found):
 
 @pytest.mark.parametrize("nth,kind", enumerate(NEEDS.split()), ids=lambda v: v)
 def test_sample(filesystem, tmp_path, nth, kind):
-    seed = 100 * (1 + os.geteuid() % 7) + nth
+    seed = 100 * (1 + (os.geteuid() != 0)) + nth
     done, found = run_batch(binary(), f"{filesystem(kind)}/{tmp_path.name}", kind,
                             sample(CELLS, seed))
     assert done > CELLS // 2 and not found, f"seed {seed}\n{told(found)}"
