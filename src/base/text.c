@@ -55,12 +55,25 @@ bool text_is_utf8(const char *s, size_t len)
 	return true;
 }
 
-/* Would printing it tell the terminal something, or make the line read otherwise? */
+/*
+ * Would printing it tell the terminal something, or make the line read otherwise: by its direction,
+ * or by what is not to be seen? Not the two joiners, which scripts and emoji need.
+ */
 static bool is_unsafe(uint32_t cp)
 {
-	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x200e && cp <= 0x200f) ||
-	       (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) ||
-	       cp == 0xfeff;
+	static const struct {
+		uint32_t first, last;
+	} unsafe[] = { { 0, 0x1f },	   { 0x7f, 0x9f },     { 0xad, 0xad },
+		       { 0x61c, 0x61c },   { 0x180e, 0x180e }, { 0x200b, 0x200b },
+		       { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+		       { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f } };
+
+	if (cp >= 0x20 && cp < 0x7f)
+		return false;
+	for (size_t i = 0; i < sizeof(unsafe) / sizeof(*unsafe); i++)
+		if (cp >= unsafe[i].first && cp <= unsafe[i].last)
+			return true;
+	return false;
 }
 
 /* Returns whether anything had to be escaped. */

@@ -68,11 +68,17 @@ static const struct front *front_of(const struct verb *v)
 	return &fronts[i];
 }
 
-#define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(12))
+/* To a terminal nothing goes that it, or who reads it, would take for more than a letter of a name:
+ * JSON knows the same text in ASCII alone. */
+static size_t json_flags(FILE *out)
+{
+	return JSON_COMPACT | JSON_REAL_PRECISION(12) |
+	       (isatty(fileno(out)) ? JSON_ENSURE_ASCII : 0);
+}
 
 static void write_line(FILE *out, const json_t *o)
 {
-	json_dumpf(o, out, JSON_FLAGS);
+	json_dumpf(o, out, json_flags(out));
 	fputc('\n', out);
 }
 
@@ -120,6 +126,7 @@ struct list_out {
 	FILE *to;
 	struct buf text;
 	bool more;
+	size_t flags;
 };
 
 static int add_text(const char *s, size_t n, void *to)
@@ -137,7 +144,7 @@ static int write_item(void *arg, json_t *item, struct err *e)
 	if (l->more)
 		buf_addc(&l->text, ',');
 	l->more = true;
-	json_dump_callback(item, add_text, &l->text, JSON_FLAGS);
+	json_dump_callback(item, add_text, &l->text, l->flags);
 	json_decref(item);
 	fwrite(l->text.data, 1, l->text.len, l->to);
 	return 0;
@@ -147,7 +154,7 @@ static int write_item(void *arg, json_t *item, struct err *e)
 static int write_with_list(struct cli *c, const struct verb *v, const void *res,
 			   json_t *o, struct err *why)
 {
-	struct list_out l = { begin_json(c, v, why), BUF_INIT, false };
+	struct list_out l = { begin_json(c, v, why), BUF_INIT, false, 0 };
 	json_t *failed;
 	struct err e;
 
@@ -155,14 +162,15 @@ static int write_with_list(struct cli *c, const struct verb *v, const void *res,
 		json_decref(o);
 		return -1;
 	}
-	json_dump_callback(o, add_text, &l.text, JSON_FLAGS);
+	l.flags = json_flags(l.to);
+	json_dump_callback(o, add_text, &l.text, l.flags);
 	fwrite(l.text.data, 1, l.text.len - 1, l.to);
 	fprintf(l.to, ",\"%s\":[", v->list.key);
 	if (v->list.each(res, write_item, &l, &e) < 0) {
 		failed = json_object();
 		json_set_str(failed, "error", e.msg);
 		buf_reset(&l.text);
-		json_dump_callback(failed, add_text, &l.text, JSON_FLAGS | JSON_EMBED);
+		json_dump_callback(failed, add_text, &l.text, l.flags | JSON_EMBED);
 		fprintf(l.to, "],%s}\n", buf_str(&l.text));
 		json_decref(failed);
 	} else {

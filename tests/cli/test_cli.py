@@ -416,6 +416,34 @@ def test_names_are_printed_safely(stet, work):
     assert b"\x1b]" not in shown and b"\x07" not in shown
 
 
+# Each makes a name read otherwise, or tells a terminal something, though it is no ASCII control.
+SLY = ["\x9b31m", "\xad", "\u061c", "\u180e", "\u200b", "\u200f", "\u2028", "\u202e", "\u2060", "\u2067",
+       "\ufeff", "\ufffa", "\U000e0041"]
+
+
+@pytest.mark.parametrize("sly", SLY, ids=ascii)
+def test_names_read_as_they_are(stet, work, sly):
+    name = f"a{sly}z"
+    r = stet("run", "touch", name, cwd=work).ok()
+    said = "".join(f"\\{b:03o}" for b in sly[:1].encode()) + sly[1:]
+    for text in r.err, stet("status", cwd=work).ok().out, stet("diff", "--stat", cwd=work).ok().out:
+        assert f"a{said}z" in text
+    # JSON is exact; to a terminal it is told in ASCII alone.
+    for verb in "status", "diff":
+        assert name in stet(verb, "--json", cwd=work).ok().out
+        shown = tty(stet, work, verb, "--json").read()
+        assert shown.isascii() and json.loads(shown)["changes"][0]["path"] == f"{work}/{name}"
+    shown = tty(stet, work, "list", "--json").read()
+    assert shown.isascii() and json.loads(shown)["transactions"][0]["command"] == ["touch", name]
+
+
+def test_letters_and_emoji_stay(stet, work):
+    names = ["\u0645\u06cc\u200c\u062e", "\u00e9\u4e2d", "\U0001f469\u200d\U0001f4bb"]
+    stet.run("touch", *names, cwd=work).ok()
+    shown = stet("status", cwd=work).ok().out
+    assert all(f"A {n}\n" in shown for n in names)
+
+
 def tty(stet, work, *words, env=None):
     return pexpect.spawn(stet.path, list(words), cwd=str(work), timeout=30,
                          env=stet.environ(env), dimensions=(24, 80))
