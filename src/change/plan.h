@@ -68,6 +68,8 @@ enum plan_flag {
 	PLAN_LATE = 1 << 14,
 	/* BASE: the host has nothing there, and may have had until just before. */
 	PLAN_DOUBT = 1 << 15,
+	/* UNDO: of a step that a decision of the user's had forced */
+	PLAN_DECIDED = 1 << 16,
 };
 
 /*

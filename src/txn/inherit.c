@@ -13,6 +13,17 @@
 
 static const char *const bases[] = KNOWN_BASES;
 
+bool known_tells(const struct op_record *r, bool *undone)
+{
+	bool part = r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
+		    r->redone != 1;
+
+	/* One that was reversed has moved things away and back: their ctime is ours. */
+	*undone = part || r->undone || r->state == OP_REVERSED;
+	return (r->kind == OP_COMMIT || part) && r->plan &&
+	       (r->state == OP_DONE || r->state == OP_REVERSED);
+}
+
 struct heritage {
 	struct home *h;
 	int from;

@@ -15,10 +15,10 @@
 #include "base/cleanup.h"
 #include "change/gitindex.h"
 #include "txn/keys.h"
+#include "txn/left.h"
 #include "txn/parts.h"
 #include "txn/table.h"
-
-static const char *const bases[] = KNOWN_BASES;
+#include "txn/undone.h"
 
 struct version {
 	struct ident id;
@@ -32,6 +32,7 @@ struct version {
 	/* A directory whose names alone a commit has changed: who else set these is older. */
 	bool mode_as_found, owner_as_found;
 	bool dressed; /* a directory that has got other extended attributes */
+	bool hint; /* a digest for a version that is told elsewhere; no version of its own */
 	int64_t whole_at; /* a directory that we put there with all that is in it: since then */
 };
 
@@ -49,9 +50,13 @@ struct memo {
 enum { MEMOS = 1 << 14 };
 
 struct known {
-	int dir; /* the transaction's */
-	struct home *h;
+	int dir;	/* the transaction's */
+	struct home *h; /* NULL: it knows what it is told */
+	struct change_layer *layers;
+	size_t nlayers;
+	struct undone *others; /* NULL: nobody has asked */
 	int64_t id, begin;
+	int64_t moved; /* until then ctimes may have been moved by ourselves */
 	const char *workspace;
 	bool loaded;
 	unsigned asked, hits;
@@ -127,11 +132,13 @@ static void tell(struct known *k, uint32_t layer, const char *rel,
 	struct version v;
 	int told;
 
-	if (k->listing)
+	if (k->listing && !said->hint)
 		keys_add(&k->keys, key);
 	if (k->listing || k->broken || (k->only && key != k->only))
 		return;
 	told = table_get(k->versions, key, &v, &k->why);
+	if (told == 0 && said->hint)
+		return;
 	if (told == 0) {
 		v = *said;
 	} else if (told > 0) {
@@ -157,6 +164,7 @@ static void tell(struct known *k, uint32_t layer, const char *rel,
 struct reading {
 	struct known *k;
 	bool undone;
+	bool hints;
 	int64_t begun; /* the operation; 0: it is none */
 };
 
@@ -169,12 +177,13 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 
 	(void)e;
 	/* What was decided against the host's version was decided for that one time. */
-	if (undone && r->flags & (PLAN_FORCE | PLAN_MERGED))
+	if (undone && r->flags & (PLAN_FORCE | PLAN_DECIDED | PLAN_MERGED))
 		return 0;
 	switch (r->kind) {
 	case PLAN_BASE:
 		v.id = r->before;
 		v.is_base = true;
+		v.hint = rd->hints;
 		v.late = r->flags & PLAN_LATE;
 		v.doubt = r->flags & PLAN_DOUBT;
 		v.has_digest = r->nxbefore >= sizeof(v.digest);
@@ -251,22 +260,24 @@ bool known_read(struct known *k, int dir, const char *name)
 	       read_plan(&rd, dir, name, &e) == 0;
 }
 
-bool known_tells(const struct op_record *r, bool *undone)
-{
-	bool part = r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
-		    r->redone != 1;
-
-	/* One that was reversed has moved things away and back: their ctime is ours. */
-	*undone = part || r->undone || r->state == OP_REVERSED;
-	return (r->kind == OP_COMMIT || part) && r->plan &&
-	       (r->state == OP_DONE || r->state == OP_REVERSED);
-}
-
 static int read_op(void *arg, struct op_record *r, struct err *e)
 {
-	struct reading rd = { .k = arg, .begun = r->begun_ns };
+	struct known *k = arg;
+	struct reading rd = { .k = k, .begun = r->begun_ns },
+		       left = { .k = k, .hints = true };
+	struct err ignored;
+	char name[32];
 
-	return known_tells(r, &rd.undone) ? read_plan(&rd, rd.k->dir, r->plan, e) : 0;
+	if (r->done_ns > k->moved)
+		k->moved = r->done_ns;
+	if (!known_tells(r, &rd.undone))
+		return 0;
+	if (read_plan(&rd, k->dir, r->plan, e) < 0)
+		return -1;
+	left_name(name, r->id);
+	if (!rd.undone && faccessat(k->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		read_plan(&left, k->dir, name, &ignored);
+	return 0;
 }
 
 static void forget_all(struct known *k)
@@ -298,8 +309,9 @@ int known_open(struct home *h, const struct txn *t, struct known **out, struct e
 	struct known *k = xcalloc(1, sizeof(*k));
 
 	k->h = h;
+	k->layers = txn_layers(&t->rec, &k->nlayers);
 	k->id = t->rec.id;
-	k->begin = t->rec.begin_ns;
+	k->begin = k->moved = t->rec.begin_ns;
 	k->workspace = t->rec.workspace;
 	k->dir = open(t->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (k->dir < 0) {
@@ -385,6 +397,8 @@ void known_close(struct known *k)
 	known_place_again(k);
 	table_free(k->versions);
 	keys_free(&k->keys);
+	undone_free(k->others);
+	free(k->layers);
 	free(k);
 }
 
@@ -415,11 +429,26 @@ bool known_touched(struct known *k, struct apply *a, uint32_t layer, const char 
 }
 
 /* A file can be written and given its old mtime again, a FIFO or a directory an ACL: only the ctime
- * tells then. */
-static bool is_untouched(const struct version *s, const struct ident *host)
+ * tells then. That of what we have moved ourselves is not known, but not later than that. */
+static bool is_untouched(const struct known *k, const struct version *s,
+			 const struct ident *host)
 {
 	return host->ctime == s->id.ctime || (S_ISDIR(host->mode) && !s->has_digest) ||
-	       (!s->is_base && !s->has_digest);
+	       (!s->is_base && !s->has_digest && host->ctime < k->moved);
+}
+
+/* Have others taken it away since, and put it back? */
+static bool is_put_back(struct known *k, uint32_t layer, const char *rel,
+			const struct ident *host)
+{
+	AUTO_FREE char *path = NULL;
+
+	if (!k->h || layer >= k->nlayers)
+		return false;
+	if (!k->others)
+		k->others = undone_new(k->h, k->moved);
+	path = xasprintf("%s/%s", k->layers[layer].host, rel);
+	return undone_put_back(k->others, path, host);
 }
 
 enum verdict {
@@ -463,7 +492,7 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return has_place(a, layer, rel) ? KNOWN_OTHER : KNOWN_NOTHING;
 	if (s->late)
 		return ident_is(&s->id, host) ? KNOWN_NOTHING : KNOWN_OTHER;
-	if (ident_same(&s->id, host) && is_untouched(s, host))
+	if (ident_same(&s->id, host) && is_untouched(k, s, host))
 		return KNOWN_SAME;
 	if (!same_attributes(&s->id, host) || (!same_size(s, rel, host) && !s->made))
 		return KNOWN_OTHER;
@@ -475,6 +504,10 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return KNOWN_SAME;
 	if (S_ISDIR(host->mode) && !ident_is(&s->id, host))
 		return KNOWN_OTHER;
+	if (!s->has_digest && !s->is_base)
+		return ident_same(&s->id, host) && is_put_back(k, layer, rel, host)
+			       ? KNOWN_SAME
+			       : KNOWN_OTHER;
 	return s->has_digest && apply_digest(a, layer, rel, &digest, NULL, 0) &&
 			       digest == s->digest
 		       ? KNOWN_SAME
@@ -760,40 +793,7 @@ bool known_attributes(struct known *k, uint32_t layer, const char *rel,
 	return known_ident(k, layer, rel, &was) && same_attributes(&was, host);
 }
 
-struct wanted {
-	uint32_t layer;
-	const char *rel;
-	struct buf *out;
-	bool found;
-};
-
-static int find_content(void *arg, const struct plan_rec *r, struct err *e)
+int known_dir(const struct known *k)
 {
-	struct wanted *w = arg;
-
-	(void)e;
-	if (r->kind != PLAN_BASE || r->layer != w->layer || !S_ISREG(r->before.mode) ||
-	    strcmp(r->rel, w->rel) != 0)
-		return 0;
-	/* A digest first, then the content; a file that is empty has both but no bytes. */
-	if (r->nxbefore >= sizeof(uint64_t) && (r->nxafter || !r->before.size)) {
-		buf_add(w->out, r->xafter, r->nxafter);
-		w->found = true;
-	}
-	return 1;
-}
-
-bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf *out)
-{
-	struct wanted w = { layer, rel, out, false };
-	struct plan *p;
-	struct err e;
-
-	for (size_t i = 0; i < ARRAY_SIZE(bases) && !w.found; i++) {
-		if (plan_open(k->dir, bases[i], &p, &e) < 0)
-			continue;
-		plan_each(p, false, find_content, &w, &e);
-		plan_close(p);
-	}
-	return w.found;
+	return k->dir;
 }

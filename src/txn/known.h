@@ -84,6 +84,9 @@ bool known_ident(struct known *k, uint32_t layer, const char *rel, struct ident 
 bool known_attributes(struct known *k, uint32_t layer, const char *rel,
 		      const struct ident *host, const struct stat *ours);
 
+/* The directory of the transaction that it is of. */
+int known_dir(const struct known *k);
+
 /* The base's content of a small text file, for merging; false if it was not kept. */
 bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf *out);
 

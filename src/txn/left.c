@@ -17,7 +17,7 @@
 
 enum { NOTES_MAX = 20000, READ_MAX = 128 * 1024 * 1024 };
 
-static void name_of(char name[32], int64_t op)
+void left_name(char name[32], int64_t op)
 {
 	snprintf(name, 32, "left-%lld", (long long)op);
 }
@@ -94,7 +94,7 @@ static int note_all(struct noting *l, const struct txn *t, const struct op_recor
 	struct plan *p;
 	int r;
 
-	name_of(name, op->id);
+	left_name(name, op->id);
 	if (plan_open(dir, op->plan, &p, e) < 0)
 		return -1;
 	unlinkat(dir, LEFT_NEW, 0);
@@ -190,7 +190,7 @@ static void load(struct left *l)
 		return;
 	l->known = known_new(&l->t->rec);
 	dir = open(l->t->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	name_of(name, l->op);
+	left_name(name, l->op);
 	if (dir >= 0 && l->op)
 		known_read(l->known, dir, name);
 }

@@ -17,6 +17,9 @@
  * out. Failing does no harm. */
 int txn_note_left(struct home *h, const struct txn *t, int64_t op, struct err *e);
 
+/* The list of operation @op, in the directory of its transaction. */
+void left_name(char name[32], int64_t op);
+
 /* For asking; private to the room. Nothing is read before the first question, and what cannot be
  * read is not known. */
 struct left;

@@ -404,6 +404,8 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
 		return r->kind == PLAN_DIR ? keep_parent(s, &copy, taken, e) : 0;
 	/* What was decided for the commit was decided for the commit. */
+	if (copy.flags & PLAN_FORCE)
+		copy.flags |= PLAN_DECIDED;
 	copy.flags &= ~(unsigned)(PLAN_FORCE | PLAN_TOUCHED);
 	gone = s->d->redo ? undo_is_gone_already(s->o, &copy, e) : 0;
 	if (gone < 0)
