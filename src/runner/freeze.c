@@ -20,8 +20,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-/* A process that does not stop waits for a disk at most, or is held by the kernel. */
-enum { LIMIT_MS = 3000, PAUSE_NS = 30000 };
+/*
+ * A process that does not stop waits for a disk at most, or is held by the kernel. One that has
+ * been sent a signal and sleeps all the same is sent another one after so many passes.
+ */
+enum { LIMIT_MS = 3000, PAUSE_NS = 30000, AGAIN = 64 };
 
 struct proc {
 	pid_t pid, ppid;
@@ -219,8 +222,13 @@ static void remember(struct freeze *f, pid_t pid)
 	f->v[f->n++] = pid;
 }
 
-/* One pass: signals those whose parents are settled. True: everything has stopped. */
-static bool pass(struct freeze *f, struct procs *p, const struct helpers *helpers)
+/*
+ * One pass: signals those whose parents are settled. True: everything has stopped. With @again
+ * those that have been signalled, too: of a daemon whose threads come and go (gpg-agent) it has
+ * been seen that a signal did not stop it. SIGCONT takes a second one away with the first.
+ */
+static bool pass(struct freeze *f, struct procs *p, const struct helpers *helpers,
+		 bool again)
 {
 	bool all = true;
 
@@ -245,10 +253,10 @@ static bool pass(struct freeze *f, struct procs *p, const struct helpers *helper
 	for (size_t i = 0; i < p->n; i++) {
 		const struct proc *x = &p->v[i], *up = find(p, x->ppid);
 
-		if (x->settled || x->ours || freeze_has(f, x->pid) ||
-		    (up && !up->settled && !up->ours))
+		if (x->settled || x->ours || (up && !up->settled && !up->ours) ||
+		    (freeze_has(f, x->pid) && !again))
 			continue;
-		if (kill(x->pid, SIGSTOP) == 0)
+		if (kill(x->pid, SIGSTOP) == 0 && !freeze_has(f, x->pid))
 			remember(f, x->pid);
 	}
 	return all;
@@ -262,8 +270,8 @@ int freeze_all(struct freeze *f, const struct helpers *helpers)
 	bool done = false;
 
 	*f = (struct freeze){ 0 };
-	while (!done && now_ms() < end) {
-		done = pass(f, &p, helpers);
+	for (unsigned i = 1; !done && now_ms() < end; i++) {
+		done = pass(f, &p, helpers, i % AGAIN == 0);
 		if (!done)
 			nanosleep(&pause, NULL);
 	}
