@@ -71,6 +71,13 @@ static void show_failure(struct buf *b, const struct cli *c, const struct exec_r
 			id, id, id);
 }
 
+/* Its exit status tells of the command's own end, and of nothing else. */
+static bool is_plain_end(const struct exec_res *res)
+{
+	return res->reason == EXEC_DONE || res->reason == EXEC_EXIT ||
+	       res->reason == EXEC_SIGNAL;
+}
+
 int print_exec(struct cli *c, const void *req, const void *result, struct err *e)
 {
 	const struct verb_common *common = req;
@@ -81,7 +88,7 @@ int print_exec(struct cli *c, const void *req, const void *result, struct err *e
 	if (res->command.lost_errno)
 		buf_addf(&b, "stet: output of the command was lost: %s\n",
 			 strerror(res->command.lost_errno));
-	if (common->quiet)
+	if (common->quiet && is_plain_end(res))
 		;
 	else if (res->reason != EXEC_DONE)
 		show_failure(&b, c, res);

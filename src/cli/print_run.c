@@ -178,6 +178,12 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (!rq->common.quiet) {
 		summary(&b, c, res);
 		note_project(&b, res->project, "was");
+	} else if (res->run.reason == RUN_TIMEOUT) {
+		buf_adds(&b, "stet: time limit reached\n");
+	} else if (res->run.reason == RUN_LIMIT) {
+		buf_adds(&b, "stet: ");
+		limit_describe(&res->run.hit, &b);
+		buf_addc(&b, '\n');
 	}
 	show_flush(c, &b);
 	fflush(c->out);

@@ -372,6 +372,10 @@ def test_what_happens_afterwards(stet, work, option, code, state):
 def test_quiet(stet, work):
     r = stet("run", "-q", "bash", "-c", "echo x > f", cwd=work).ok()
     assert (r.out, r.err) == ("", "")
+    r = stet("run", "-q", "--timeout", "100ms", "sleep", "9", cwd=work).ok(124)
+    assert r.err == "stet: time limit reached\n"
+    r = stet("run", "-q", "--pids", "2", "bash", "-c", "sleep 9 & sleep 9 & wait", cwd=work).ok(137)
+    assert "number of processes limit of 2 passed\n" in r.err
 
 
 def test_exit_statuses(stet, work):

@@ -27,6 +27,20 @@ def pending(stet):
     return [t for t in stet.transactions() if t["state"] not in ("committed", "rolled back")]
 
 
+@pytest.mark.parametrize("opts, command, rc, said", [
+    ([], "echo x > a", 0, ""),
+    ([], "echo x > a; exit 3", 3, ""),
+    ([], "echo x > ~/kept", 125, "1 change deserves a look first"),
+    (["--check", "false"], "echo x > a", 1, "check false: exit status 1"),
+    (["--timeout", "300ms"], "sleep 9", 124, "time limit reached"),
+    (["--pids", "2"], "sleep 9 & sleep 9 & wait", 137, "number of processes limit of 2 passed"),
+], ids=["committed", "exit", "look", "check", "timeout", "limit"])
+def test_quiet_says_what_an_exit_status_does_not(stet, project, opts, command, rc, said):
+    make_tree(stet.home, {"kept": "mine\n"})
+    r = stet("exec", "-q", *opts, "--", "bash", "-c", command, cwd=project).ok(rc)
+    assert said in r.err if said else r.err == ""
+
+
 def test_success_is_committed(stet, project):
     r = exec_json(stet, "--", "sh", "-c", WORK + "; echo out; echo err >&2", cwd=project)
     assert (r["ok"], r["reason"], r["fate"], r["exit"]) == (True, "done", "committed", 0)
