@@ -180,13 +180,20 @@ PASS = {
     "cargo": "echo x > ~/.cargo/registry/f; rm ~/.cargo/registry/g",
     "agent's state": "echo x > ~/.claude/projects/p.jsonl; rm ~/.claude/todos/1; "
                      "echo {} > t; mv t ~/.claude/history.jsonl",
+    "other caches": "for d in $(find ~ -name cached); do echo x > $d/f; rm $d/g; done",
     "history": "echo x >> ~/.python_history",
+    "other traces": "for f in .ollama/history .rnd .config/htop/htoprc; do echo x > ~/$f; done",
     "host's /tmp": "echo x > /tmp/x; rm /tmp/x",
     "the workspace": "rm src; mkdir src; echo x > src/a; chmod 000 src/a",
 }
 OLD = {".cache": {"tool": {"f": "f", "g": "g"}}, ".npm": {"_cacache": {"f": "f", "g": "g"}},
        ".cargo": {"registry": {"f": "f", "g": "g"}},
-       ".claude": {"history.jsonl": "1", "projects": {"p.jsonl": "{}"}, "todos": {"1": "1"}}, ".python_history": "1\n"}
+       ".claude": {"history.jsonl": "1", "projects": {"p.jsonl": "{}"}, "todos": {"1": "1"}}, ".python_history": "1\n",
+       ".ollama": {"history": "1\n"}, ".rnd": "1", ".config": {"htop": {"htoprc": "1\n"}}}
+CACHED = {"cached": {"f": "f", "g": "g"}}
+OLD |= {".pub-cache": CACHED, ".nvm": {".cache": CACHED}, ".conan2": {"p": CACHED}, ".cpan": {"build": CACHED},
+        ".gradle": {"wrapper": {"dists": CACHED}}, ".julia": {"registries": CACHED}, ".opam": {"repo": CACHED}}
+OLD[".cargo"]["advisory-db"] = CACHED
 
 
 @pytest.mark.parametrize("name", PASS)
