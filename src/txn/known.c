@@ -16,6 +16,7 @@
 #include "change/gitindex.h"
 #include "txn/keys.h"
 #include "txn/left.h"
+#include "txn/memo.h"
 #include "txn/parts.h"
 #include "txn/table.h"
 #include "txn/undone.h"
@@ -38,16 +39,6 @@ struct version {
 
 /* So many questions are answered by reading it all for each: that takes no memory. */
 enum { FEW = 8 };
-
-/* What was found out about a directory, for all that lies beneath it. */
-struct memo {
-	uint64_t place_key, whole_key; /* 0: nothing */
-	enum known_place is;
-	int64_t whole_at, newest; /* see find_whole() */
-};
-
-/* So many directories; a power of two. */
-enum { MEMOS = 1 << 14 };
 
 struct known {
 	int dir;	/* the transaction's */
@@ -522,22 +513,6 @@ static struct memo *memo(struct known *k, uint64_t key)
 	return &k->memos[key & (MEMOS - 1)];
 }
 
-/* Directories from one upwards, of which nothing is known yet. */
-struct way {
-	struct visited {
-		uint64_t key;
-		int64_t ctime;
-	} * v;
-	size_t n;
-};
-
-static void way_add(struct way *w, uint64_t key, int64_t ctime)
-{
-	if ((w->n & (w->n - 1)) == 0)
-		w->v = xrealloc(w->v, (w->n ? 2 * w->n : 8) * sizeof(*w->v));
-	w->v[w->n++] = (struct visited){ key, ctime };
-}
-
 static void note_whole(struct known *k, uint64_t key, int64_t at, int64_t newest)
 {
 	struct memo *m = memo(k, key);
@@ -623,7 +598,7 @@ static int judge_place(struct known *k, struct apply *a, uint32_t layer, const c
 	if (s && !s->late)
 		return PLACE_SAME;
 	/* What is renamed bears it in its ctime; but so does one into which something was put. */
-	if (now->ctime < k->begin)
+	if (now->ctime < k->begin || (s && s->id.ctime < k->begin))
 		return GO_UP;
 	return apply_saw_one(a, layer, dir) ? PLACE_UNKNOWN : PLACE_OTHER;
 }
@@ -717,6 +692,9 @@ static bool is_another(struct known *k, struct apply *a, uint32_t layer, const c
 
 	if (!s)
 		return k->complete;
+	/* It may have come with its directory while the command ran, and not bear that. */
+	if (s->late && k->place.is == PLACE_UNKNOWN)
+		return true;
 	if (s->made || (!s->doubt && ident_is(&s->id, host)))
 		return false;
 	return look(k, a, layer, rel, host) != KNOWN_SAME;
@@ -725,12 +703,15 @@ static bool is_another(struct known *k, struct apply *a, uint32_t layer, const c
 bool known_changed(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host)
 {
+	bool older = host->mode && host->ctime < k->begin;
+	enum known_place place = older ? known_place(k, a, layer, rel) : PLACE_OTHER;
 	enum verdict v;
 
 	/* The usual case: untouched since before we began. No need to know any more. */
-	if (host->mode && host->ctime < k->begin &&
-	    known_place(k, a, layer, rel) != PLACE_OTHER)
-		return !k->place.still && is_another(k, a, layer, rel, host);
+	if (place == PLACE_SAME && k->place.still)
+		return false;
+	if (place != PLACE_OTHER)
+		return is_another(k, a, layer, rel, host);
 	v = look(k, a, layer, rel, host);
 	return v == KNOWN_OTHER || (v == KNOWN_NOTHING && host->mode &&
 				    !came_with_ours(k, a, layer, rel, host));
