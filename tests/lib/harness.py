@@ -37,6 +37,8 @@ MARK = re.compile(r'^NEEDS = "([^"]*)"', re.M)
 BRIEF = ":malloc_context_size=1"
 # In a test file that never starts stet: which build it is cannot matter, and one will do.
 NO_STET = re.compile(r"^WITHOUT_STET = True", re.M)
+# In a test file that takes long: with the sanitizers it runs in `sanitized` alone, as root.
+LONG = re.compile(r"^SANITIZED_APART = True", re.M)
 
 
 class Count:
@@ -450,7 +452,9 @@ def plan(report, suites, people, stage, dirs, places, extra):
     for name in PYTEST_SUITES[::-1]:
         for file in sorted(glob.glob(f"{stage}/tests/{name}/test_*.py")):
             with open(file, encoding="utf-8") as f:
-                kinds = ("release",) if NO_STET.search(f.read()) else ("asan", "release")
+                text = f.read()
+            apart = suites is EVERYTHING and LONG.search(text)
+            kinds = ("release",) if apart or NO_STET.search(text) else ("asan", "release")
             for who in people:
                 for kind in kinds:
                     if not dirs.get(kind) or not is_wanted(suites, (name, kind, who.label)):

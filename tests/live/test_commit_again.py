@@ -7,6 +7,7 @@ from stetlib import differences
 from test_commit_touch import fixture_place  # noqa: F401
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 
 OLD = "; touch -d 2020-01-01 f g; sleep 0.05"
 SIZES = {"small": "echo base > f; echo base > g" + OLD, "large": "head -c 5M /dev/zero > f; cp f g" + OLD}

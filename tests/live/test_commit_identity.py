@@ -11,6 +11,7 @@ from test_commit_touch import fixture_place  # noqa: F401
 from test_undo_touch import each, timeless
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 
 
 def exchange(top, pairs):

@@ -5,6 +5,7 @@ import os
 import pytest
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 ROOT = os.geteuid() == 0
 LIMIT = 2000
 

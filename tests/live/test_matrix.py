@@ -14,6 +14,7 @@ from randomly import run_random  # noqa: E402
 from rows import COMMANDS, EDITS, NONE, SEQUENCES  # noqa: E402
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 # With the sanitizers a call takes five times as long.
 CELLS, RANDOM = (12, 2) if os.environ.get("STET_BUILD") == "asan" else (40, 6)
 

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from stetlib import differences, digest, make_tree
 
+SANITIZED_APART = True
+
 PRECIOUS = {"a": "one\n", "b": "two\n" * 100, "link": ("link", "a"), "empty": {".keep": ""},
             "dir": {"c": "three\n", "deep": {"d": "four\n"}}}
 

@@ -10,6 +10,7 @@ import pytest
 from stetlib import digest, wait_until
 
 NEEDS = "tmpfs"
+SANITIZED_APART = True
 ROOT = os.geteuid() == 0
 
 # rename(2) with words of any kind; says how each went.

@@ -14,6 +14,7 @@ import threading
 import pytest
 
 NEEDS = "shared tmpfs"
+SANITIZED_APART = True
 ROOT = os.geteuid() == 0
 
 # Connects to each path of a socket, by each kind of call; says which were heard.

@@ -12,6 +12,7 @@ from test_commit_touch import fixture_place  # noqa: F401
 from test_undo_touch import each, timeless
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 
 # What the command does in the host's directory $f, or to it without touching what the host changes.
 INSIDE = {

@@ -11,6 +11,7 @@ from test_commit_touch import fixture_place  # noqa: F401
 from test_undo_touch import each
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 
 TREE = "mkdir $f; echo base > $f/x; echo base > $f/y"
 # How the first one comes to take the directory away: the tree, its command, and the verb that does.

@@ -23,6 +23,7 @@ from identity import USER
 from stetlib import SLOW, Stet, wait_until
 
 NEEDS = "ext4"
+SANITIZED_APART = True
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="impossible here: only root can look into PID 1 of a sandbox")

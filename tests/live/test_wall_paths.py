@@ -17,6 +17,7 @@ import pytest
 from stetlib import differences, digest
 
 NEEDS = "ext4"
+SANITIZED_APART = True
 ROOT = os.geteuid() == 0
 LONG = bool(os.environ.get("STET_LONG"))
 

@@ -189,6 +189,10 @@ RIGHTFUL = {
         "both have deleted it, and what the command made in its place is new",
     ("directory to *", "rename d away", "during*", "the host's change is lost"):
         "the directory is where the host has moved it, and the command's is new",
+    ("*", "exchange parents", "*redo*", "refused without a reason"):
+        "what is done again would go into another directory",
+    ("overwrite by rename", "stet *, undone", "during*", "refused without a reason"):
+        "what was there is not known, since nobody inside has opened it",
     ("file to directory", "touch", "*", "refused without a reason"):
         "the new directory bears a time of the host's, and is not deleted with it",
 }
