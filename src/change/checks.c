@@ -270,6 +270,11 @@ static int expect_instead(struct apply *a, const struct plan_rec *r,
 						now->mode ? "was changed on the host"
 							  : "was deleted on the host",
 						e);
+	/* One that a commit of a part had to make goes again: with its mode, if that is ours. */
+	if (a->since && !r->before.mode && S_ISDIR(now->mode) &&
+	    now->mode != r->after.mode)
+		return apply_conflict(a, r, "was changed on the host after the commit",
+				      e);
 	if (!now->mode || !r->before.mode || ident_is(now, &r->before))
 		return 0;
 	if (!S_ISDIR(now->mode))

@@ -2,6 +2,7 @@
 """Attributes that the host has given a directory since are the host's: an undo or redo leaves what it
 does not change itself, and asks about the rest. On three filesystems."""
 import os
+import stat
 import time
 
 import pytest
@@ -241,3 +242,15 @@ def test_of_one_that_its_owner_cannot_enter(stet, place, mode):
     for verb in (undo, redo, undo):
         verb(stet, place).ok()
     assert differences(before, plain(place)) == []
+
+
+def test_of_a_directory_that_a_part_needed(stet, work):
+    """It goes with the undo of the part, unless the host has given it another mode."""
+    stet.sh("mkdir n; echo 1 > n/1; echo 2 > n/2", cwd=work).ok()
+    for args in (["commit", "n/1"], ["undo"], ["redo"]):
+        stet(*args, cwd=work).ok()
+    os.chmod(work / "n", 0o711)
+    assert "n  was changed on the host after the commit" in stet("undo", cwd=work).ok(CONFLICT).err
+    assert stat.S_IMODE(os.stat(work / "n").st_mode) == 0o711 and (work / "n/1").exists()
+    stet("undo", "--ours", "n", cwd=work).ok()
+    assert not (work / "n").exists()
