@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -10,6 +11,8 @@
 #include "txn/parts.h"
 
 /* What a transaction knows of the host, given to one that begins with its state. */
+
+enum { NS_PER_S = 1000000000 };
 
 static const char *const bases[] = KNOWN_BASES;
 
@@ -31,7 +34,17 @@ struct heritage {
 	uint32_t *layers; /* the other's layer for each, or UINT32_MAX */
 	size_t nlayers;
 	bool undone;
+	int64_t moved; /* until then the other may have moved ctimes itself */
 };
+
+int64_t known_inherited_at(int dir)
+{
+	struct stat st;
+
+	if (fstatat(dir, INHERITED, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+}
 
 static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
 {
@@ -67,9 +80,11 @@ static int hand_down_list(struct heritage *g, const char *name, bool undone,
 
 static int hand_down_op(void *arg, struct op_record *r, struct err *e)
 {
+	struct heritage *g = arg;
 	bool undone;
 
-	return known_tells(r, &undone) ? hand_down_list(arg, r->plan, undone, e) : 0;
+	g->moved = r->done_ns > g->moved ? r->done_ns : g->moved;
+	return known_tells(r, &undone) ? hand_down_list(g, r->plan, undone, e) : 0;
 }
 
 static uint32_t *map_layers(const struct txn_record *from, const struct txn_record *to,
@@ -95,7 +110,9 @@ void known_inherit(struct home *h, const struct txn_record *from,
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	AUTO_CLOSE int source = open(from->dir, flags), dir = open(to->dir, flags);
-	struct heritage g = { .h = h, .from = source };
+	struct heritage g = { .h = h,
+			      .from = source,
+			      .moved = source < 0 ? 0 : known_inherited_at(source) };
 	AUTO_FREE uint32_t *layers = NULL;
 	struct err e;
 	int r;
@@ -109,8 +126,13 @@ void known_inherit(struct home *h, const struct txn_record *from,
 		r = hand_down_list(&g, INHERITED, false, &e);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(bases); i++)
 		r = hand_down_list(&g, bases[i], false, &e);
-	if (r == 0)
-		plan_finish_lazily(g.out, &e);
-	else
+	if (r < 0) {
 		plan_abandon(g.out);
+		return;
+	}
+	plan_finish_lazily(g.out, &e);
+	utimensat(dir, INHERITED,
+		  (struct timespec[]){ { .tv_nsec = UTIME_OMIT },
+				       { g.moved / NS_PER_S, g.moved % NS_PER_S } },
+		  AT_SYMLINK_NOFOLLOW);
 }

@@ -305,6 +305,8 @@ int known_open(struct home *h, const struct txn *t, struct known **out, struct e
 	k->begin = k->moved = t->rec.begin_ns;
 	k->workspace = t->rec.workspace;
 	k->dir = open(t->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (k->dir >= 0 && known_inherited_at(k->dir) > k->moved)
+		k->moved = known_inherited_at(k->dir);
 	if (k->dir < 0) {
 		err_sys(e, errno, "cannot open %s", t->rec.dir);
 		known_close(k);

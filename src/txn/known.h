@@ -24,6 +24,8 @@ struct known;
 	}
 /* Does the operation say what is on the host? *undone: that is what was there before it. */
 bool known_tells(const struct op_record *r, bool *undone);
+/* Until when the transaction that @dir's has its knowledge from may have moved things; 0: none. */
+int64_t known_inherited_at(int dir);
 
 /* For @t, which (like @h) must outlive it. They are read at the first question. */
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e);
