@@ -8,6 +8,7 @@ import pytest
 from commitlib import CONFLICT, begin, commit, end, plain, redo, shell, undo, wait_for_notes
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 
 # What the command does to a file named $f, which holds "base".
 WORK = {"write": "echo inside > $f", "append": "echo inside >> $f", "delete": "rm $f",

@@ -8,6 +8,7 @@ from commitlib import CONFLICT, commit, names_conflict, plain, redo, shell, undo
 from test_commit_touch import TOUCH, fixture_place  # noqa: F401
 
 NEEDS = "ext4 xfs btrfs"
+SANITIZED_APART = True
 
 # What the host has at $f, and what the command makes of it.
 WORK = {
