@@ -157,7 +157,9 @@ static int do_touch(struct home *h, const struct site *s, const struct txn *t,
 
 static int do_end(struct home *h, struct txn *t, struct err *e)
 {
-	return txn_end(h, t, 0, "exit", e) < 0 ? -1 : txn_note_base(t, e);
+	return txn_end(h, t, 0, "exit", e) < 0
+		       ? -1
+		       : txn_note_base(t, &(struct base_wish){ 0 }, e);
 }
 
 static int do_operate(struct home *h, const struct site *s, struct txn *t, enum action a,
