@@ -167,7 +167,7 @@ def test_status_after_rollback_and_prune(stet, work, digest):
     stet.settle()
     left = [os.path.join(d, f) for d, _, fs in os.walk(stet.state) for f in fs]
     # The journal and the books, the note of when history was last trimmed, and a file for locks.
-    assert not [f for f in left if not re.match("journal|audit|(trimmed|tidying|looked)$", os.path.basename(f))], left
+    assert not [f for f in left if not re.match("journal|audit|(trimmed|tidying|looked|stores)$", os.path.basename(f))], left
     assert differences(before, digest(work)) == []
 
 
