@@ -178,14 +178,19 @@ PREPARED = "mkdir -p $f.p/s/t; echo prepared > $f.p/x; echo prepared > $f.p/s/t/
 APPEARS = named({f"{m}-{c}": (f"{PREPARED}; {MADE[m][0]}", MADE[m][1], COME[c]) for m in MADE for c in COME})
 
 
+def all_refused(stet, place, cases):
+    """What the host has, what the command does, what the host does then: a conflict each, and nothing moves."""
+    shell(each(0, cases), place)
+    stet.sh(each(1, cases), cwd=place).ok()
+    shell(each(2, cases), place)
+    before = plain(place)
+    refused(place, commit(stet, place, opts=["--json"]), cases)
+    assert plain(place) == before
+
+
 def test_a_directory_appears(stet, place):
     """What lies in it bears old times, and nobody has said that it may go."""
-    shell(each(0, APPEARS), place)
-    stet.sh(each(1, APPEARS), cwd=place).ok()
-    shell(each(2, APPEARS), place)
-    before = plain(place)
-    refused(place, commit(stet, place, opts=["--json"]), APPEARS)
-    assert plain(place) == before
+    all_refused(stet, place, APPEARS)
 
 
 def test_a_directory_of_both(stet, place):
@@ -262,12 +267,7 @@ def test_copied_and_changed(stet, place):
     of = named({f"{c}-{i}": ("echo base > $f; chmod 644 $f; touch -d 2020-01-01 $f", f"{COPIED[c]}; {does}", ITS[i])
                 for c in COPIED for i in ITS
                 for does in ["chmod 640 $f" if len(c + i) % 2 else "printf BASE | dd of=$f conv=notrunc status=none"]})
-    shell(each(0, of), place)
-    stet.sh(each(1, of), cwd=place).ok()
-    shell(each(2, of), place)
-    before = plain(place)
-    refused(place, commit(stet, place, opts=["--json"]), of)
-    assert plain(place) == before
+    all_refused(stet, place, of)
 
 
 def test_a_part_does_not_bring_back_a_directory(stet, place):

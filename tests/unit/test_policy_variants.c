@@ -3,7 +3,6 @@
  * Each case of tests/policy in other clothes: what is intercepted stays so, and what is harmless
  * does not become a denial. A sample by default; with STET_VARIANTS=all every one of them.
  */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "policy/policy.h"
-
-#define NEWLINE "\xe2\x90\xa4" /* U+2424 */
+#include "policy_rows.h"
 
 enum { SAMPLE = 37 };
 
@@ -385,67 +383,25 @@ static void vary(struct tally *t, const struct row *r)
 		change_word(t, r, 0, NULL, for_program[i]);
 }
 
-/* With its line feeds; to be freed. */
-static char *text_of(const char *line)
+static void vary_row(void *arg, const struct policy_row *p)
 {
-	struct buf b = BUF_INIT;
+	struct row r = { p->file, p->text, p->line, strcmp(p->want, "allow") != 0 };
+	struct tally *t = arg;
 
-	for (; *line; line++) {
-		if (strncmp(line, NEWLINE, strlen(NEWLINE)) == 0) {
-			buf_addc(&b, '\n');
-			line += strlen(NEWLINE) - 1;
-		} else {
-			buf_addc(&b, *line);
-		}
-	}
-	return buf_take(&b);
-}
-
-static void read_rows(struct tally *t, const char *dir, const char *name)
-{
-	AUTO_FREE char *path = xasprintf("%s/%s", dir, name), *line = NULL;
-	AUTO_FCLOSE FILE *f = fopen(path, "re");
-	char label[16] = "", want[16] = "";
-	size_t cap = 0;
-	int n = 0;
-
-	assert_non_null(f);
-	while (getline(&line, &cap, f) > 0) {
-		AUTO_FREE char *text = NULL;
-		struct row r = { .where = name, .line = ++n };
-
-		line[strcspn(line, "\n")] = 0;
-		if (line[0] == '=')
-			assert_int_equal(sscanf(line, "= %15s %*s %15s", label, want), 2);
-		if (line[0] != '\t')
-			continue;
-		r.text = text = text_of(line + 1);
-		r.risky = strcmp(want, "allow") != 0;
-		/* A deferred one may be so for a reason that another form has not. */
-		if (strcmp(want, "defer") == 0 && strcmp(label, "risky") != 0)
-			continue;
-		t->rows++;
-		vary(t, &r);
-	}
+	/* A deferred row may be so for a reason that another form of the row has not. */
+	if (strcmp(p->want, "defer") == 0 && strcmp(p->label, "risky") != 0)
+		return;
+	t->rows++;
+	vary(t, &r);
 }
 
 static void test_variants(void **state)
 {
-	const char *source = getenv("STET_SOURCE"), *all = getenv("STET_VARIANTS");
-	AUTO_FREE char *dir = xasprintf("%s/tests/policy",
-					source ? source : STET_SOURCE_DIR);
-	AUTO_CLOSEDIR DIR *d = opendir(dir);
+	const char *all = getenv("STET_VARIANTS");
 	struct tally t = { .step = all && strcmp(all, "all") == 0 ? 1 : SAMPLE };
-	struct dirent *de;
 
 	(void)state;
-	assert_non_null(d);
-	while ((de = readdir(d)) != NULL) {
-		const char *dot = strrchr(de->d_name, '.');
-
-		if (dot && strcmp(dot, ".tests") == 0)
-			read_rows(&t, dir, de->d_name);
-	}
+	policy_rows(vary_row, &t);
 	print_message("%zu rows, %zu of %zu variants, %zu wrong\n", t.rows, t.judged,
 		      t.seen, t.wrong);
 	assert_true(t.rows >= 2000);
