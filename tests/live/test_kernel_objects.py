@@ -257,29 +257,18 @@ int main(void) {
 """
 
 STARTERS = {
-    "C": ("gcc", "gcc -pthread -o p p.c && ./p"),
-    "C, static": ("gcc", "gcc -static -pthread -o p p.c && ./p"),
-    "node": ("node", "node -e 'const w = require(\"worker_threads\"); "
-             "new w.Worker(\"process.exit(0)\", {eval: true}).on(\"exit\", () => "
-             "process.exit(require(\"child_process\").spawnSync(\"true\").status))'"),
-    "java": ("java", "java -version"),
-    "rust": ("rustc", "echo 'fn main() { std::thread::spawn(|| 1).join().unwrap(); assert!("
-             "std::process::Command::new(\"true\").status().unwrap().success()); }' > p.rs && "
-             "rustc p.rs && ./p"),
-    "go": ("go", "echo 'package main; import \"os/exec\"; func main() { if exec.Command(\"true\")"
-           ".Run() != nil { panic(1) } }' > p.go && go run p.go"),
+    "C": "gcc -pthread -o p p.c && ./p",
+    "C, static": "gcc -static -pthread -o p p.c && ./p",
+    "node": "node -e 'const w = require(\"worker_threads\"); "
+            "new w.Worker(\"process.exit(0)\", {eval: true}).on(\"exit\", () => "
+            "process.exit(require(\"child_process\").spawnSync(\"true\").status))'",
 }
 
 
 @pytest.mark.parametrize("name", STARTERS)
 def test_languages_start_threads_and_processes(stet, work, name):
-    tool, script = STARTERS[name]
     (work / "p.c").write_text(PROGRAM)
-    # Outside it works, or nothing can be said.
-    if subprocess.run(["bash", "-c", script], cwd=work, env=stet.environ(), check=False,
-                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip(f"impossible here: no {tool}")
-    stet.sh(script, cwd=work).ok()
+    stet.sh(STARTERS[name], cwd=work).ok()
 
 
 def test_threads_and_processes_start_all_the_same(stet, work):
