@@ -54,9 +54,6 @@ int build_socket(struct build *b, const struct step *s, struct err *e);
 /* Something empty that nobody may open lies over the target. */
 int build_mask(struct build *b, const struct step *s, struct err *e);
 
-/* Is it hidden by itself? */
-bool build_is_hidden(const struct view *v, const char *path);
-
 /* A tmpfs. */
 int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t attrs,
 		struct err *e);
@@ -64,9 +61,6 @@ int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t 
 /* A directory of the stage, of which nothing else can be reached through it: half the price. */
 int build_corner(struct build *b, const char *target, const char *name, uint64_t attrs,
 		 struct err *e);
-
-/* The step through which @path is seen, steps for single sockets apart. */
-const struct step *build_seen_through(const struct view *v, const char *path);
 
 /* layers.c: the lower layers of an overlay step, topmost first, as descriptors. */
 int build_lowers(struct build *b, const struct step *s, int lower[3], struct err *e);

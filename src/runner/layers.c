@@ -17,32 +17,11 @@
 
 enum { SKELETON_FILE_MAX = 64 * 1024 * 1024 };
 
-/* The deepest target that holds it. */
-const struct step *build_seen_through(const struct view *v, const char *path)
-{
-	const struct step *best = NULL;
-
-	for (size_t i = 0; i < v->nsteps; i++)
-		if (v->steps[i].kind != STEP_SOCKET &&
-		    path_within(path, v->steps[i].target) &&
-		    (!best || strlen(v->steps[i].target) >= strlen(best->target)))
-			best = &v->steps[i];
-	return best;
-}
-
 const struct step *build_main(const struct view *v)
 {
-	const struct step *s = v->workspace ? build_seen_through(v, v->workspace) : NULL;
+	const struct step *s = v->workspace ? view_seen_through(v, v->workspace) : NULL;
 
 	return s && s->kind == STEP_OVERLAY ? s : NULL;
-}
-
-bool build_is_hidden(const struct view *v, const char *path)
-{
-	for (size_t i = 0; i < v->nhidden; i++)
-		if (strcmp(v->hidden[i], path) == 0)
-			return true;
-	return false;
 }
 
 /* Rights the user has there, as bits of an owner: see upper_mode() in snap/store.c. */
@@ -226,9 +205,8 @@ static int skeleton(struct build *b, const struct step *s, struct err *e)
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
-		r = build_is_hidden(b->v, path)
-			    ? 0
-			    : skeleton_entry(dirfd(d), skel, de->d_name);
+		r = view_hides(b->v, path) ? 0
+					   : skeleton_entry(dirfd(d), skel, de->d_name);
 		if (r == -EFBIG) {
 			err_set(e, ERR_UNSUPPORTED,
 				"%s is too large to copy, and mounts below %s forbid an overlay",
@@ -239,14 +217,6 @@ static int skeleton(struct build *b, const struct step *s, struct err *e)
 			return err_sys(e, r, "cannot prepare %s", path);
 	}
 	return TAKE_FD(skel);
-}
-
-static bool lies_in_hidden(const struct view *v, const char *path)
-{
-	for (size_t i = 0; i < v->nhidden; i++)
-		if (path_within(path, v->hidden[i]))
-			return true;
-	return false;
 }
 
 /*
@@ -262,11 +232,11 @@ static bool is_mounted_in(const struct build *b, const struct step *s,
 	char *slash = strrchr(above, '/');
 	struct stat st;
 
-	if (other == s || !slash[1] || lies_in_hidden(b->v, other->target) ||
-	    build_seen_through(b->v, other->target) != other)
+	if (other == s || !slash[1] || view_hides(b->v, other->target) ||
+	    view_seen_through(b->v, other->target) != other)
 		return false;
 	slash[slash == above] = '\0';
-	return build_seen_through(b->v, above) == s &&
+	return view_seen_through(b->v, above) == s &&
 	       fstatat(AT_FDCWD, other->target, &st,
 		       AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 &&
 	       S_ISDIR(st.st_mode);
@@ -303,7 +273,7 @@ int build_lowers(struct build *b, const struct step *s, int lower[3], struct err
 	for (size_t i = 0; i < b->v->nhidden && !s->skeleton; i++) {
 		const char *path = b->v->hidden[i];
 
-		if (build_seen_through(b->v, path) != s || strcmp(path, s->target) == 0 ||
+		if (view_seen_through(b->v, path) != s || strcmp(path, s->target) == 0 ||
 		    access(path, F_OK) < 0)
 			continue;
 		if (fix < 0)

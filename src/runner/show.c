@@ -118,7 +118,7 @@ static int copy_level(struct build *b, const struct step *s, DIR *d, int level,
 		bool covered = is_covered(b->v, path);
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
-		    build_is_hidden(b->v, path))
+		    view_hides(b->v, path))
 			continue;
 		/* Of what is covered nothing but the name is ever seen. */
 		if (covered && de->d_type == DT_DIR)
@@ -218,7 +218,7 @@ static int show_level(struct build *b, const struct step *s, struct err *e)
 /* Where the host's tree is seen, its name is there, unless the command took it away. */
 static int socket_place(struct build *b, const struct step *s, struct err *e)
 {
-	const struct step *through = build_seen_through(b->v, s->target);
+	const struct step *through = view_seen_through(b->v, s->target);
 	int at;
 
 	if (!through || (through->kind != STEP_OVERLAY && through->kind != STEP_SHOW))

@@ -228,21 +228,6 @@ static int hide_known_stores(struct plan *p, struct err *e)
 	return 0;
 }
 
-/* The last step whose target holds @path is the one it would be seen through. */
-static const struct step *seen_through(const struct view *v, const char *path)
-{
-	const struct step *best = NULL;
-
-	for (size_t i = 0; i < v->nsteps; i++) {
-		const struct step *s = &v->steps[i];
-
-		if (path_within(path, s->target) &&
-		    (!best || strlen(s->target) >= strlen(best->target)))
-			best = s;
-	}
-	return best;
-}
-
 /* A store may have been made only after what lies beside it was planned. */
 static void drop_hidden(struct view *v)
 {
@@ -250,13 +235,9 @@ static void drop_hidden(struct view *v)
 
 	for (size_t i = 0; i < v->nsteps; i++) {
 		struct step *s = &v->steps[i];
-		bool drop = false;
+		bool spare = s->kind == STEP_SHOW || (s->kind == STEP_BIND && s->spare);
 
-		for (size_t k = 0; k < v->nhidden && !drop; k++)
-			drop = (s->kind == STEP_SHOW ||
-				(s->kind == STEP_BIND && s->spare)) &&
-			       path_within(s->target, v->hidden[k]);
-		if (drop) {
+		if (spare && view_hides(v, s->target)) {
 			free(s->target);
 			free(s->source);
 		} else {
@@ -342,7 +323,7 @@ int plan_hidden(struct plan *p, struct err *e)
 	/* In an overlay a whiteout does it (runner/build.c); elsewhere a mask. */
 	n = v->nhidden;
 	for (size_t k = 0; k < n; k++) {
-		const struct step *s = seen_through(v, v->hidden[k]);
+		const struct step *s = view_seen_through(v, v->hidden[k]);
 
 		bool own_work = s && is_in_place(v, s->target);
 

@@ -436,6 +436,28 @@ static bool is_pin(const struct step *s)
 	       (s->kind != STEP_BIND || s->attrs & MOUNT_ATTR_RDONLY);
 }
 
+bool view_hides(const struct view *v, const char *path)
+{
+	for (size_t i = 0; i < v->nhidden; i++)
+		if (path_within(path, v->hidden[i]))
+			return true;
+	return false;
+}
+
+const struct step *view_seen_through(const struct view *v, const char *path)
+{
+	const struct step *best = NULL;
+
+	for (size_t i = 0; i < v->nsteps; i++) {
+		const struct step *s = &v->steps[i];
+
+		if (s->kind != STEP_SOCKET && path_within(path, s->target) &&
+		    (!best || strlen(s->target) >= strlen(best->target)))
+			best = s;
+	}
+	return best;
+}
+
 bool view_pins_host(const struct view *v)
 {
 	for (size_t i = 0; i < v->nsteps; i++)

@@ -111,6 +111,15 @@ const struct view *view_copy(const struct view *v, void *mem, size_t size);
  */
 bool view_pins_host(const struct view *v);
 
+/* Is @path hidden, or below a path that is? */
+bool view_hides(const struct view *v, const char *path);
+
+/*
+ * The step whose mount shows @path: of those with the deepest target above it the last one. Steps
+ * for single sockets do not count. NULL: none.
+ */
+const struct step *view_seen_through(const struct view *v, const char *path);
+
 /* One line per step, for --debug. */
 struct buf;
 void step_describe(const struct step *s, struct buf *out);
