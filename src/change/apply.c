@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/move.h"
 #include "sys/ns.h"
 
 static int open_layer(struct apply *a, const struct change_layer *l, struct roots *r,
@@ -287,7 +288,7 @@ int apply_put_aside(const struct place *p)
 	char name[sizeof(p->slot) + 2];
 
 	snprintf(name, sizeof(name), "%s~", p->slot);
-	return apply_rename(p->old, p->slot, p->old, name, 0);
+	return move_name(p->old, p->slot, p->old, name, 0);
 }
 
 /* --- replace --- */
@@ -354,15 +355,15 @@ static int swap_back(struct apply *a, const struct plan_rec *r, const struct pla
 
 	x = apply_swap(a, p);
 	if (x == -ENOENT) /* he deleted what was there */
-		x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
+		x = move_name(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	x = ident_at(p->staged, p->sname, &now);
 	if (x == 0 && now.mode && !ident_is(&now, ours)) {
 		x = apply_swap(a, p);
 		if (x == 0)
-			x = apply_rename(p->staged, p->sname, p->old, p->slot,
-					 RENAME_NOREPLACE);
+			x = move_name(p->staged, p->sname, p->old, p->slot,
+				      RENAME_NOREPLACE);
 	}
 	if (x == 0)
 		x = unstamp(p->staged, p->sname, ours);
@@ -421,8 +422,8 @@ static int park_own(const struct place *p, bool away)
 
 	if (p->up < 0)
 		return 0;
-	x = away ? apply_rename(p->up, p->name, p->store, p->slot, RENAME_NOREPLACE)
-		 : apply_rename(p->store, p->slot, p->up, p->name, RENAME_NOREPLACE);
+	x = away ? move_name(p->up, p->name, p->store, p->slot, RENAME_NOREPLACE)
+		 : move_name(p->store, p->slot, p->up, p->name, RENAME_NOREPLACE);
 	return x == -ENOENT || x == -EEXIST ? 0 : x;
 }
 
@@ -440,7 +441,7 @@ static int park(struct apply *a, const struct plan_rec *r, const struct place *p
 	}
 	x = ident_at(p->staged, p->sname, &id);
 	if (x == 0 && ident_is(&id, &r->before))
-		x = apply_rename(p->staged, p->sname, p->old, p->slot, RENAME_NOREPLACE);
+		x = move_name(p->staged, p->sname, p->old, p->slot, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -456,7 +457,7 @@ static int take_out(struct apply *a, const struct plan_rec *r, const struct plac
 	if (!ident_same(now, &r->before) &&
 	    !(S_ISDIR(now->mode) && ident_is(now, &r->before)))
 		return apply_conflict(a, r, "was changed on the host", e);
-	x = apply_rename(p->host, p->name, p->staged, p->sname, RENAME_NOREPLACE);
+	x = move_name(p->host, p->name, p->staged, p->sname, RENAME_NOREPLACE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	return park(a, r, p, e);
@@ -532,8 +533,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		/* Back into the upper first: then it is the plain case. */
 		x = ident_at(p.old, p.slot, &kept);
 		if (x == 0 && kept.mode && !ident_is(&now, &r->before))
-			x = apply_rename(p.old, p.slot, p.staged, p.sname,
-					 RENAME_NOREPLACE);
+			x = move_name(p.old, p.slot, p.staged, p.sname, RENAME_NOREPLACE);
 		if (x < 0 && x != -EEXIST)
 			return apply_failed(a, r, x, e);
 	}
@@ -553,7 +553,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
 	if (!now.mode) { /* deleted since, and the user wants it back */
-		x = apply_rename(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
+		x = move_name(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	if (apply_whole(a, r, &p, &now, false, e) < 0)
@@ -575,7 +575,7 @@ static int create_forward(struct apply *a, const struct plan_rec *r, struct err 
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
-	x = apply_rename(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
+	x = move_name(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 	if (x == 0)
 		return 0;
 	if (x != -EEXIST && x != -ENOENT)
@@ -614,7 +614,7 @@ static int create_backward(struct apply *a, const struct plan_rec *r, struct err
 				      e);
 	if (apply_whole(a, r, &p, &now, false, e) < 0)
 		return -1;
-	x = apply_rename(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
+	x = move_name(p.host, p.name, p.staged, p.sname, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -647,7 +647,7 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 			return apply_conflict(
 				a, r, "is open for writing in another program", e);
 	}
-	x = apply_rename(p.host, p.name, p.old, p.slot, RENAME_NOREPLACE);
+	x = move_name(p.host, p.name, p.old, p.slot, RENAME_NOREPLACE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	x = ident_at(p.old, p.slot, &moved);
@@ -655,7 +655,7 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	    (lease < 0 || fcntl(lease, F_GETLEASE) == F_RDLCK))
 		return 0;
 	failed = x; /* that we could not look is no conflict */
-	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	x = move_name(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -EEXIST) /* he was faster, and his newest is there */
 		x = apply_put_aside(&p);
 	if (x == 0)
@@ -682,7 +682,7 @@ static int delete_backward(struct apply *a, const struct plan_rec *r, struct err
 		return apply_failed(a, r, x, e);
 	if (!kept.mode)
 		return 0;
-	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	x = move_name(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -EEXIST)
 		return apply_conflict(a, r, "was made anew on the host after the commit",
 				      e);

@@ -94,13 +94,6 @@ bool apply_is_here(const struct apply *a, const struct plan_rec *r);
 int apply_beside(struct apply *a, const struct plan_rec *r, bool make);
 
 /*
- * renameat2() that gets past directories without write permission; RENAME_NOREPLACE works on
- * every filesystem, RENAME_EXCHANGE where there is one. -errno.
- */
-int apply_rename(int fromdir, const char *from, int todir, const char *to,
-		 unsigned flags);
-
-/*
  * Exchanges the staged object and the host's. On a filesystem that cannot, the host's gets
  * a second name first and is replaced then: nobody misses it. -EBUSY if somebody else has
  * put something there in between; then nothing is changed.

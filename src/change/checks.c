@@ -12,6 +12,7 @@
 #include "change/apply_parts.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/move.h"
 #include "sys/ns.h"
 
 /* Looking at what steps will meet, and at what they have left. */
@@ -393,7 +394,7 @@ int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
 	if (r->kind == PLAN_REPLACE && p.staged >= 0)
 		x = ident_at(p.staged, p.sname, &id);
 	if (x == 0 && ident_is(&id, &r->before))
-		x = apply_rename(p.staged, p.sname, p.old, p.slot, RENAME_NOREPLACE);
+		x = move_name(p.staged, p.sname, p.old, p.slot, RENAME_NOREPLACE);
 	if (x == 0 && p.old >= 0)
 		x = ident_at(p.old, p.slot, &id);
 	if (x == 0 && id.mode)
@@ -413,8 +414,8 @@ int apply_left(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	if (p.up >= 0)
 		x = forward ? ident_at(p.old, p.slot, &id) : ident_at(p.up, p.name, &id);
 	if (x == 0 && ident_is(&id, &r->before))
-		x = forward ? apply_rename(p.old, p.slot, p.up, p.name, RENAME_NOREPLACE)
-			    : apply_rename(p.up, p.name, p.old, p.slot, RENAME_NOREPLACE);
+		x = forward ? move_name(p.old, p.slot, p.up, p.name, RENAME_NOREPLACE)
+			    : move_name(p.up, p.name, p.old, p.slot, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 

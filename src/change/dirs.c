@@ -10,6 +10,7 @@
 #include "change/apply_parts.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/move.h"
 #include "sys/ns.h"
 
 /* Steps that move nothing: attributes of what the host has, and directories of its own. */
@@ -125,7 +126,7 @@ static int is_empty(int dir, const char *name)
 static int take_away(struct apply *a, const struct plan_rec *r, const struct place *p,
 		     struct err *e)
 {
-	int x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	int x = move_name(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
 
 	if (x == -EXDEV) {
 		x = FAULT_AT("apply.rmdir") ||
@@ -141,7 +142,7 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 	if (x == -ENOENT || x == 0)
 		x = is_empty(p->old, p->slot);
 	if (x == 0)
-		x = apply_rename(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);
+		x = move_name(p->old, p->slot, p->host, p->name, RENAME_NOREPLACE);
 	return x < 0 && x != -ENOENT ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -228,7 +229,7 @@ static int unmake_instead(struct apply *a, const struct plan_rec *r,
 	if (!ident_is(&kept, &r->before))
 		return apply_conflict(a, r, "has lost what it was before", e);
 	if (!now->mode) { /* the directory was deleted since */
-		x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
+		x = move_name(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	if (!S_ISDIR(now->mode) && !apply_is_forced(a, r))
@@ -268,7 +269,7 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	if (now.mode)
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
 	/* The same one again, if it was taken away: later change lists know it. */
-	x = apply_rename(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
+	x = move_name(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -ENOENT || x == -EXDEV)
 		x = FAULT_AT("apply.mkdir") || mkdirat(p.host, p.name, 0700) < 0 ? -errno
 										 : 0;

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "change/apply_parts.h"
 #include "sys/fs.h"
+#include "sys/move.h"
 #include "sys/ns.h"
 
 /* Steps that give an object of the host's another name, where there is none or instead of what
@@ -34,7 +35,7 @@ static int set_name(void *arg)
 	return unlinkat(n->dir, n->name, 0) < 0 ? -errno : 0;
 }
 
-/* In a directory that its owner may not write, too: see apply_rename(). */
+/* In a directory that its owner may not write, too: see move_name(). */
 static int set_name_anyhow(struct naming *n)
 {
 	struct stat st;
@@ -53,13 +54,12 @@ static int set_name_anyhow(struct naming *n)
 /* Somebody's own object under the name, and the user wants it to make room. */
 static int keep_his(const struct place *p)
 {
-	int x = apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	int x = move_name(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
 
 	if (x != -EEXIST)
 		return x;
 	x = apply_put_aside(p);
-	return x < 0 ? x
-		     : apply_rename(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
+	return x < 0 ? x : move_name(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
 }
 
 /* A copy in the staged directory makes room and is kept. */
@@ -79,13 +79,13 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 		if (x == 0 && !ident_is(&kept, &r->after))
 			return apply_conflict(a, r, NO_TARGET, e);
 		if (x == 0)
-			x = apply_rename(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
+			x = move_name(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
 	if (staged && !target->mode) /* the copy will have to do */
 		return 0;
 	if (staged && ident_is(now, &r->after))
-		x = apply_rename(to, p->name, p->old, p->slot, RENAME_NOREPLACE);
+		x = move_name(to, p->name, p->old, p->slot, RENAME_NOREPLACE);
 	else if (now->mode && apply_is_forced(a, r))
 		x = keep_his(p);
 	else if (now->mode)
@@ -95,7 +95,7 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 	if (x == 0)
 		x = set_name_anyhow(&(struct naming){ to, p->name, dir, base });
 	if (x == -EXDEV && staged)
-		x = apply_rename(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
+		x = move_name(p->old, p->slot, to, p->name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
@@ -139,7 +139,7 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 		return 0;
 	x = ident_at(p->old, p->slot, now);
 	if (x == 0 && now->mode)
-		x = apply_rename(p->old, p->slot, from, p->name, RENAME_NOREPLACE);
+		x = move_name(p->old, p->slot, from, p->name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 

@@ -15,6 +15,7 @@
 #include "change/copy.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/move.h"
 #include "sys/ns.h"
 #include "sys/rmtree.h"
 
@@ -109,7 +110,7 @@ static int put(const struct names *s, int dir, const char *base)
 	int r = fstat(dir, &st) < 0 ? -errno : meta_note_mtime(dir, &st, times);
 
 	if (r == 0)
-		r = apply_rename(s->own, NEW, dir, base, 0);
+		r = move_name(s->own, NEW, dir, base, 0);
 	if (r == 0 && futimens(dir, times) < 0)
 		r = -errno;
 	return r == 0 ? meta_drop_mtime(dir) : r;
@@ -142,7 +143,7 @@ static int prepare(const struct names *s, const char *rel, const char *waiting)
 		return 0;
 	if (r == 0)
 		r = copy_object(dir, base, s->own, NEW, &objects);
-	return r == 0 ? apply_rename(s->own, NEW, s->own, waiting, RENAME_NOREPLACE) : r;
+	return r == 0 ? move_name(s->own, NEW, s->own, waiting, RENAME_NOREPLACE) : r;
 }
 
 static int give(const struct names *s, const char *rel, const char *waiting)

@@ -16,6 +16,7 @@
 #include "change/copy.h"
 #include "change/meta.h"
 #include "sys/fs.h"
+#include "sys/move.h"
 #include "sys/ns.h"
 
 int apply_look(struct apply *a, uint32_t layer, const char *rel, struct ident *host,
@@ -252,7 +253,7 @@ int apply_unshare(struct apply *a, struct plan_rec *r, struct err *e)
 	if (x == 0)
 		x = note_dir(a, &p, t);
 	if (x == 0)
-		x = apply_rename(p.old, name, p.up, p.name, 0);
+		x = move_name(p.old, name, p.up, p.name, 0);
 	if (x == 0 && (FAULT_AT("stage.unshare") || futimens(p.up, t) < 0))
 		x = -errno;
 	if (x == 0)

@@ -3,20 +3,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "change/apply_parts.h"
-#include "sys/ns.h"
+#include "sys/move.h"
 
-/* Renaming, and what stands in for its flags on filesystems that lack them. */
-
-static bool is_lacking(int err)
-{
-	return err == EINVAL || err == ENOSYS || err == EOPNOTSUPP;
-}
+/* Exchanging, and what stands in for it on filesystems that cannot. */
 
 static bool look(int dir, const char *name, struct stat *st)
 {
@@ -26,70 +20,6 @@ static bool look(int dir, const char *name, struct stat *st)
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/*
- * RENAME_NOREPLACE by hand: a link never replaces. Killed after it, both names are there, and
- * the next time only the old one goes. A directory is looked for and then moved.
- */
-static int move_by_hand(int fromdir, const char *from, int todir, const char *to)
-{
-	struct stat a, b;
-	int r = FAULT_POINT("swap.link");
-
-	if (r < 0)
-		return r;
-	if (!look(fromdir, from, &a))
-		return -errno;
-	if (look(todir, to, &b)) {
-		if (S_ISDIR(a.st_mode) || !is_same(&a, &b))
-			return -EEXIST;
-	} else if (S_ISDIR(a.st_mode) || linkat(fromdir, from, todir, to, 0) < 0) {
-		return renameat(fromdir, from, todir, to) < 0 ? -errno : 0;
-	}
-	if (!FAULT_AT("swap.unlink") && unlinkat(fromdir, from, 0) == 0)
-		return 0;
-	r = -errno;
-	if (r == -EACCES) /* not from here; the way around starts with one name */
-		unlinkat(todir, to, 0);
-	return r;
-}
-
-static int rename_here(int fromdir, const char *from, int todir, const char *to,
-		       unsigned flags)
-{
-	if (!(flags && FAULT_AT("swap.flags")) &&
-	    syscall(SYS_renameat2, fromdir, from, todir, to, flags) == 0)
-		return 0;
-	if (flags == RENAME_NOREPLACE && is_lacking(errno))
-		return move_by_hand(fromdir, from, todir, to);
-	return -errno;
-}
-
-/*
- * A directory that its owner may not write (mode 0555) lets nothing in or out, and does
- * not go elsewhere itself. Where a user namespace cannot help, it is opened up, and
- * gets its right mode with the rest of its attributes at the end.
- */
-int apply_rename(int fromdir, const char *from, int todir, const char *to, unsigned flags)
-{
-	const int dirs[2] = { fromdir, todir };
-	struct stat st;
-	int r = FAULT_POINT("apply.rename");
-
-	if (r < 0)
-		return r;
-	r = rename_here(fromdir, from, todir, to, flags);
-	if (r != -EACCES)
-		return r;
-	r = ns_rename_override(fromdir, from, todir, to, flags);
-	if (r != -EACCES && r != -EPERM && r != -ENOSPC && !(flags && is_lacking(-r)))
-		return r;
-	for (int i = 0; i < 2; i++)
-		if (fstat(dirs[i], &st) == 0 && st.st_uid == geteuid() &&
-		    (st.st_mode & 0300) != 0300 && fchmod(dirs[i], st.st_mode | 0700) < 0)
-			return -errno;
-	return rename_here(fromdir, from, todir, to, flags);
 }
 
 static void aside_name(const struct place *p, char name[32])
@@ -112,11 +42,11 @@ static int put_beside(const struct place *p, const char *aside)
 	    errno != EEXIST)
 		return -errno;
 	if (S_ISDIR(host.st_mode) || S_ISDIR(staged.st_mode))
-		return apply_rename(p->host, p->name, p->old, aside, 0);
+		return move_name(p->host, p->name, p->old, aside, 0);
 	if (!FAULT_AT("swap.aside") && linkat(p->host, p->name, p->old, aside, 0) == 0)
 		return 0;
-	return errno == EPERM || errno == EMLINK || is_lacking(errno)
-		       ? apply_rename(p->host, p->name, p->old, aside, 0)
+	return errno == EPERM || errno == EMLINK || move_lacks(errno)
+		       ? move_name(p->host, p->name, p->old, aside, 0)
 		       : -errno;
 }
 
@@ -139,17 +69,17 @@ static int swap_by_hand(const struct place *p)
 	if (x == 0 && !is_still(p, aside))
 		x = -EBUSY;
 	if (x == 0)
-		x = apply_rename(p->staged, p->sname, p->host, p->name, 0);
+		x = move_name(p->staged, p->sname, p->host, p->name, 0);
 	if (x == 0)
-		x = apply_rename(p->old, aside, p->staged, p->sname, 0);
+		x = move_name(p->old, aside, p->staged, p->sname, 0);
 	return x;
 }
 
 int apply_swap(struct apply *a, const struct place *p)
 {
-	int x = apply_rename(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
+	int x = move_name(p->staged, p->sname, p->host, p->name, RENAME_EXCHANGE);
 
-	if (!is_lacking(-x))
+	if (!move_lacks(-x))
 		return x;
 	a->by_hand = true;
 	x = swap_by_hand(p);
@@ -195,13 +125,13 @@ int apply_resume(struct apply *a, const struct place *p)
 	if (!look(p->old, aside, &kept))
 		return 0;
 	if (!look(p->host, p->name, &host))
-		return apply_rename(p->old, aside, p->host, p->name, 0);
+		return move_name(p->old, aside, p->host, p->name, 0);
 	if (!look(p->staged, p->sname, &staged))
-		return apply_rename(p->old, aside, p->staged, p->sname, 0);
+		return move_name(p->old, aside, p->staged, p->sname, 0);
 	if (is_same(&kept, &host))
 		return FAULT_AT("swap.forget") || unlinkat(p->old, aside, 0) < 0 ? -errno
 										 : 0;
 	/* What came to the place meanwhile is somebody else's; ours is kept for him. */
 	snprintf(name, sizeof(name), "%s~", aside);
-	return apply_rename(p->old, aside, p->old, name, 0);
+	return move_name(p->old, aside, p->old, name, 0);
 }
