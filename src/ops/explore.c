@@ -113,8 +113,9 @@ static int visit_copy(struct op_ctx *ctx, struct home *h, struct txn *t,
 	if (r < 0)
 		txn_abandon(&sb.t);
 	else
-		r = op_ctx_look(ctx, &sb.h, e) < 0 || txn_record(sb.h, &sb.t, e) < 0 ? -1
-										     : 0;
+		r = op_ctx_look(ctx, &sb.h, e) < 0 || checks_record(sb.h, &sb.t, e) < 0
+			    ? -1
+			    : 0;
 	if (r == 0) {
 		r = execute(ctx, &sb.t, &sb.v, rq, run, e);
 		txn_discard(sb.h, &sb.t, r < 0 ? 125 : run->status, "explore", &ignored);

@@ -338,6 +338,12 @@ static int prepare(struct sandbox *s, const struct sandbox_ask *ask,
 		view_free(&s->v);
 		return -1;
 	}
+	if (ask->in_place && inplace_begin(&s->t, e) < 0) {
+		txn_abandon(&s->t);
+		txn_close(&s->t);
+		view_free(&s->v);
+		return -1;
+	}
 	s->t.rec.atomic = ask->atomic;
 	if (s->judge.policy)
 		s->t.rec.policy = xstrdup(policy_hash(s->judge.policy));
@@ -437,7 +443,7 @@ int sandbox_open_like(struct op_ctx *ctx, const struct txn_record *rec, const ch
 
 int sandbox_end(struct sandbox *s, const char *reason, struct err *e)
 {
-	if (op_ctx_look(s->ctx, &s->h, e) < 0 || txn_record(s->h, &s->t, e) < 0)
+	if (op_ctx_look(s->ctx, &s->h, e) < 0 || checks_record(s->h, &s->t, e) < 0)
 		return -1;
 	return txn_end(s->h, &s->t, 0, reason, e);
 }
@@ -447,7 +453,7 @@ static int record(void *arg, int64_t *id, struct err *e)
 {
 	struct sandbox *s = arg;
 
-	if (op_ctx_look(s->ctx, &s->h, e) < 0 || txn_record(s->h, &s->t, e) < 0)
+	if (op_ctx_look(s->ctx, &s->h, e) < 0 || checks_record(s->h, &s->t, e) < 0)
 		return -1;
 	*id = s->t.rec.id;
 	witness_begin(&s->witness, &s->t);

@@ -19,8 +19,6 @@
 #include "sys/ext4.h"
 #include "sys/fs.h"
 #include "sys/mountinfo.h"
-#include "txn/checkpoint.h"
-#include "txn/inplace.h"
 #include "txn/parts.h"
 
 static int64_t clock_now(clockid_t clock)
@@ -282,10 +280,6 @@ int txn_prepare(struct home *h, struct view *v, const char *name, char *const ar
 	record_layers(r, v);
 	record_effects(r, v);
 	record_hidden(r, v);
-	if (v->in_place && inplace_begin(t, e) < 0) {
-		remove_prepared(v, token, t);
-		return -1;
-	}
 	log_debug("layers made in %s", r->dir);
 	return 0;
 }
@@ -336,15 +330,18 @@ static int64_t wait_for_files(int64_t ns)
  * sandbox is being built meanwhile. Where something was copied ahead it has begun before that,
  * and what the command writes must be told from those copies.
  */
-static void begin_with_tick(struct txn *t)
+bool txn_start(struct txn *t)
 {
-	if (!saw_nothing(&t->rec)) {
+	bool empty = saw_nothing(&t->rec);
+
+	if (!empty) {
 		for (size_t i = 0; i < t->rec.nlayers; i++)
 			if (t->rec.layers[i].lax_owner)
 				wait_for_files(layer_adopted_ns(t->rec.layers[i].dir));
 	} else if (!t->exact) {
 		t->rec.begin_ns = wait_for_files(t->came_ns);
 	}
+	return empty;
 }
 
 static void note_begin(struct home *h, const struct txn_record *r)
@@ -363,13 +360,6 @@ int txn_record(struct home *h, struct txn *t, struct err *e)
 {
 	int r;
 
-	begin_with_tick(t);
-	if (!saw_nothing(&t->rec) && checks_begin(t, e) < 0) {
-		data_remove(&t->rec, NULL);
-		cleanup_close(&t->guard);
-		t->guard = -1;
-		return -1;
-	}
 	r = journal_txn_add(h->journal, &t->rec, JOURNAL_LAZY, e);
 	if (r < 0 && e->kind == ERR_USAGE)
 		data_remove(&t->rec, NULL);
@@ -385,17 +375,8 @@ int txn_record(struct home *h, struct txn *t, struct err *e)
 void txn_abandon(struct txn *t)
 {
 	data_remove(&t->rec, NULL);
-}
-
-int txn_begin(struct home *h, struct view *v, const char *name, char *const argv[],
-	      const char *options, struct txn *t, struct err *e)
-{
-	if (txn_prepare(h, v, name, argv, options, t, e) < 0)
-		return -1;
-	if (txn_record(h, t, e) == 0)
-		return 0;
-	txn_close(t);
-	return -1;
+	cleanup_close(&t->guard);
+	t->guard = -1;
 }
 
 static int hint_mounts(const struct txn_record *r, struct err *e)

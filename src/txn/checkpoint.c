@@ -700,7 +700,7 @@ int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struc
 	return r;
 }
 
-int checks_begin(struct txn *t, struct err *e)
+static int first_state(struct txn *t, struct err *e)
 {
 	struct checks c = { .t = t, .dir = own_dir(t->rec.dir, true), .mark = -1 };
 	struct ck_scan s = { .layers = &c.layers, .copy = true };
@@ -718,6 +718,15 @@ int checks_begin(struct txn *t, struct err *e)
 	}
 	release(&c);
 	return r;
+}
+
+int checks_record(struct home *h, struct txn *t, struct err *e)
+{
+	if (!txn_start(t) && first_state(t, e) < 0) {
+		txn_abandon(t);
+		return -1;
+	}
+	return txn_record(h, t, e);
 }
 
 /* Is the mark there, and does it say that what is there is to stay? */

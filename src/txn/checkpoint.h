@@ -84,8 +84,11 @@ int checks_preview(struct checks *c, int64_t seq, struct change_totals *t, struc
  */
 bool checks_worth(struct home *h, int64_t txn);
 
-/* At the very beginning: what the layers hold before anything has run is number 0. */
-int checks_begin(struct txn *t, struct err *e);
+/*
+ * Records a transaction that was prepared (txn_record()). What its layers hold before anything has
+ * run becomes checkpoint 0. On failure what was prepared is gone.
+ */
+int checks_record(struct home *h, struct txn *t, struct err *e);
 
 /* Recovery: goes back where the journal says. The lock is ours. */
 int checks_recover(struct home *h, struct txn *t, int64_t back_to, struct err *e);

@@ -186,26 +186,6 @@ static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 	return 0;
 }
 
-int txn_pending(struct home *h, struct txn *t, struct err *e)
-{
-	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE) {
-		err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
-			txn_look_name(txn_look(&t->rec)));
-		if ((t->rec.state == TXN_ROLLED_BACK || t->rec.state == TXN_COMMITTED) &&
-		    !txn_is_final(&t->rec))
-			err_hint(e, "stet undo t%lld takes that back",
-				 (long long)t->rec.id);
-		return -1;
-	}
-	if (txn_own(t, e) < 0 || txn_check(&t->rec, e) < 0)
-		return -1;
-	/* The one who ran it was killed: what it left is pending like any other. */
-	if (t->rec.state == TXN_ACTIVE &&
-	    txn_end(h, t, t->rec.exit_status, "interrupted", e) < 0)
-		return -1;
-	return 0;
-}
-
 /* Whoever was taking it to another checkpoint may have died only now: that comes first. */
 static int check_whole(struct home *h, const struct txn *t, struct err *e)
 {

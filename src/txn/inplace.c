@@ -18,19 +18,6 @@
 #include "txn/inplace_parts.h"
 #include "txn/parts.h"
 
-const char *txn_in_place(const struct txn_record *r)
-{
-	for (size_t i = 0; i < r->neffects; i++)
-		if (strcmp(r->effects[i].kind, "in-place") == 0)
-			return r->effects[i].what;
-	return NULL;
-}
-
-bool txn_is_final(const struct txn_record *r)
-{
-	return txn_in_place(r) && (r->state == TXN_ROLLED_BACK || r->state == TXN_PRUNED);
-}
-
 static int not_yours(const char *dir, struct err *e)
 {
 	err_set(e, ERR_UNSUPPORTED,

@@ -11,15 +11,6 @@
  * back makes that what it was. Everything else that they write is captured as always.
  */
 
-/* The directory, or NULL if it is not such a one. */
-const char *txn_in_place(const struct txn_record *r);
-
-/*
- * Is what was decided about it final? The tree went back to what the snapshot is, or the snapshot
- * is gone: nothing takes that back. What was committed beside the tree can be undone.
- */
-bool txn_is_final(const struct txn_record *r);
-
 /* Fails with ERR_UNSUPPORTED if @dir is not the top of a subvolume, and says so. */
 int inplace_check(const char *dir, struct err *e);
 

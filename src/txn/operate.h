@@ -75,7 +75,4 @@ int64_t operate_now(void);
  */
 int64_t operate_begun(const struct txn *t);
 
-/* Makes sure that @t is pending and ours: FROZEN, locked, whole. */
-int txn_pending(struct home *h, struct txn *t, struct err *e);
-
 #endif

@@ -68,15 +68,17 @@ const char *txn_look_name(enum txn_look l); /* "running", "interrupted", … */
 int txn_prepare(struct home *h, struct view *v, const char *name, char *const argv[],
 		const char *options, struct txn *t, struct err *e);
 
-/* Records it: from here on it exists. On failure what was prepared is gone. */
+/*
+ * Fixes the moment at which it begins: what was changed on the host before is older. False if its
+ * layers hold something already, which is to be its first checkpoint (timeline_record()).
+ */
+bool txn_start(struct txn *t);
+
+/* Records it: from here on it exists. After txn_start(). On failure what was prepared is gone. */
 int txn_record(struct home *h, struct txn *t, struct err *e);
 
 /* Takes back what was prepared and never recorded. */
 void txn_abandon(struct txn *t);
-
-/* Both. */
-int txn_begin(struct home *h, struct view *v, const char *name, char *const argv[],
-	      const char *options, struct txn *t, struct err *e);
 
 /*
  * Takes an ended (or interrupted) one up again, for explore: PENDING -> ACTIVE. @v was
@@ -123,6 +125,22 @@ int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
 /* Layers in the form the change room wants, those that are away marked as such; free the
  * array (not what it points to). */
 struct change_layer *txn_layers(const struct txn_record *r, size_t *n);
+
+/* The directory that it works on in place (txn/inplace.h), or NULL if it does not. */
+const char *txn_in_place(const struct txn_record *r);
+
+/*
+ * Is what was decided about it final? The tree that it worked on in place went back to what the
+ * snapshot is, or the snapshot is gone: nothing takes that back. What was committed beside the
+ * tree can be undone.
+ */
+bool txn_is_final(const struct txn_record *r);
+
+/*
+ * Makes sure that it is PENDING and takes its lock; an interrupted one is ended first, and is then
+ * pending like any other. ERR_STATE in any other state, or while it runs.
+ */
+int txn_pending(struct home *h, struct txn *t, struct err *e);
 
 /* PENDING or interrupted -> ROLLED_BACK; ERR_STATE while it runs. Constant time: the data
  * stays where it is until it is pruned. */

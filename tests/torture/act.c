@@ -15,6 +15,7 @@
 #include "snap/store.h"
 #include "sys/mountinfo.h"
 #include "torture.h"
+#include "txn/checkpoint.h"
 #include "txn/commit.h"
 #include "txn/left.h"
 
@@ -82,8 +83,13 @@ static int do_begin(struct home *h, const struct site *s, enum action a, struct 
 	struct view v;
 
 	next_tick();
-	return act_view(h, s, a, &v, e) < 0 ? -1
-					    : txn_begin(h, &v, NULL, argv, "{}", t, e);
+	if (act_view(h, s, a, &v, e) < 0 ||
+	    txn_prepare(h, &v, NULL, argv, "{}", t, e) < 0)
+		return -1;
+	if (checks_record(h, t, e) == 0)
+		return 0;
+	txn_close(t);
+	return -1;
 }
 
 static int do_another(struct home *h, const struct site *s, struct err *e)

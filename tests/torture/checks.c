@@ -51,7 +51,7 @@ static int fork_from(struct home *h, const struct site *s, struct checks *c,
 		txn_abandon(&t);
 		return -1;
 	}
-	return txn_record(h, &t, e) < 0 ? -1 : txn_end(h, &t, 0, "fork", e);
+	return checks_record(h, &t, e) < 0 ? -1 : txn_end(h, &t, 0, "fork", e);
 }
 
 int check_act(struct home *h, const struct site *s, struct txn *t, enum action a,
