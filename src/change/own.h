@@ -2,7 +2,7 @@
 #ifndef STET_CHANGE_OWN_H
 #define STET_CHANGE_OWN_H
 
-#include "change/change.h"
+#include "change/layer.h"
 
 /*
  * An undo puts what was committed back into the upper. If it has got another name on the host

@@ -2,7 +2,7 @@
 #ifndef STET_CHANGE_UNFOLD_H
 #define STET_CHANGE_UNFOLD_H
 
-#include "change/change.h"
+#include "change/layer.h"
 
 /*
  * A directory of an upper that hides all of the host's says "nothing but this". Once a

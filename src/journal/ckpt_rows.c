@@ -7,22 +7,6 @@
 #include "base/cleanup.h"
 #include "journal/db.h"
 
-void ckpt_record_free(struct ckpt_record *r)
-{
-	free(r->cause);
-	free(r->command);
-	free(r->note);
-	*r = (struct ckpt_record){ 0 };
-}
-
-void ckpt_records_free(struct ckpt_records *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		ckpt_record_free(&r->v[i]);
-	free(r->v);
-	*r = (struct ckpt_records){ 0 };
-}
-
 static int add(struct journal *j, int64_t txn, const struct ckpt_record *r, struct err *e)
 {
 	sqlite3_stmt *st = db_stmt(j, SQL_CKPT_ADD, e);

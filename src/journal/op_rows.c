@@ -9,37 +9,6 @@
 
 #define BATCH 64
 
-static const char *const kind_names[OP_KINDS] = {
-	[OP_COMMIT] = "commit",
-	[OP_ROLLBACK] = "rollback",
-	[OP_UNDO] = "undo",
-	[OP_REDO] = "redo",
-};
-
-static const char *const op_state_names[OP_STATES] = {
-	[OP_APPLYING] = "applying",
-	[OP_REVERSING] = "reversing",
-	[OP_DONE] = "done",
-	[OP_REVERSED] = "reversed",
-};
-
-const char *op_kind_name(enum op_kind k)
-{
-	return k < OP_KINDS ? kind_names[k] : "unknown";
-}
-
-const char *op_state_name(enum op_state s)
-{
-	return s < OP_STATES ? op_state_names[s] : "unknown";
-}
-
-void op_record_free(struct op_record *r)
-{
-	free(r->plan);
-	free(r->message);
-	*r = (struct op_record){ 0 };
-}
-
 /* Moves a transaction from one state to another; ERR_STATE if it is not there any more. */
 static int move_txn(struct journal *j, int64_t id, enum txn_state from, enum txn_state to,
 		    struct err *e)
@@ -239,7 +208,7 @@ int journal_op_stale(struct journal *j, int64_t txn, struct err *e)
 
 static bool get_op(sqlite3_stmt *st, struct op_record *r)
 {
-	int kind = db_get_word(st, 2, kind_names, OP_KINDS);
+	int kind = db_get_word(st, 2, op_kind_names, OP_KINDS);
 	int state = db_get_word(st, 3, op_state_names, OP_STATES);
 	int64_t undone = 0, changes = 0, part = 0, redone = 0;
 	int before = -1, after = -1;

@@ -11,52 +11,6 @@
 /* Rows read in one go by journal_txn_each(): enough for most journals, bounded for all. */
 #define BATCH 64
 
-static const char *const state_names[TXN_STATES] = {
-	[TXN_OPEN] = "open",	       [TXN_ACTIVE] = "active",
-	[TXN_FROZEN] = "frozen",       [TXN_ROLLED_BACK] = "rolled-back",
-	[TXN_PRUNED] = "pruned",       [TXN_COMMITTING] = "committing",
-	[TXN_COMMITTED] = "committed", [TXN_UNDOING] = "undoing",
-};
-
-static const char *const layer_names[] = {
-	[LAYER_OVERLAY] = "overlay",
-	[LAYER_SCRATCH] = "scratch",
-};
-
-const char *txn_state_name(enum txn_state s)
-{
-	return s < TXN_STATES ? state_names[s] : "unknown";
-}
-
-void txn_record_free(struct txn_record *r)
-{
-	size_t i;
-
-	free(r->name);
-	free(r->workspace);
-	free(r->dir);
-	for (i = 0; r->argv && r->argv[i]; i++)
-		free(r->argv[i]);
-	free(r->argv);
-	for (i = 0; r->hidden && r->hidden[i]; i++)
-		free(r->hidden[i]);
-	free(r->hidden);
-	free(r->options);
-	free(r->reason);
-	free(r->policy);
-	for (i = 0; i < r->nlayers; i++) {
-		free(r->layers[i].host);
-		free(r->layers[i].dir);
-	}
-	free(r->layers);
-	for (i = 0; i < r->neffects; i++) {
-		free(r->effects[i].kind);
-		free(r->effects[i].what);
-	}
-	free(r->effects);
-	memset(r, 0, sizeof(*r));
-}
-
 void db_bind_bytes(sqlite3_stmt *st, int i, const char *s)
 {
 	if (s)
@@ -95,7 +49,7 @@ static int add_layers(struct journal *j, int64_t id, const struct txn_record *r,
 			return -1;
 		sqlite3_bind_int64(st, 1, id);
 		sqlite3_bind_int64(st, 2, (sqlite3_int64)i);
-		db_bind_text(st, 3, layer_names[r->layers[i].kind]);
+		db_bind_text(st, 3, layer_kind_name(r->layers[i].kind));
 		db_bind_bytes(st, 4, r->layers[i].host);
 		db_bind_bytes(st, 5, r->layers[i].dir);
 		sqlite3_bind_int(st, 6, r->layers[i].lax_owner);
@@ -410,7 +364,7 @@ static bool get_argv(sqlite3_stmt *st, int i, char ***out)
 static bool get_row(sqlite3_stmt *st, struct txn_record *r)
 {
 	int64_t exit_status = 0, atomic = 0;
-	int state = db_get_word(st, 2, state_names, TXN_STATES);
+	int state = db_get_word(st, 2, txn_state_names, TXN_STATES);
 
 	if (state < 0)
 		return false;
@@ -434,7 +388,7 @@ static bool get_row(sqlite3_stmt *st, struct txn_record *r)
 
 static bool get_layer(sqlite3_stmt *st, struct txn_record *r)
 {
-	int kind = db_get_word(st, 0, layer_names, ARRAY_SIZE(layer_names));
+	int kind = db_get_word(st, 0, layer_kind_names, LAYER_KINDS);
 	struct layer_record *l;
 	int64_t lax;
 
@@ -573,7 +527,7 @@ static int read_glances(struct journal *j, sqlite3_stmt *st, struct txn_record *
 
 	while (n < max && good && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		r[n] = (struct txn_record){ 0 };
-		state = db_get_word(st, 1, state_names, TXN_STATES);
+		state = db_get_word(st, 1, txn_state_names, TXN_STATES);
 		good = state >= 0 && db_get_number(st, 0, 1, INT64_MAX, &r[n].id) &&
 		       db_get_string(st, 2, true, &r[n].workspace);
 		r[n++].state = (enum txn_state)state;
