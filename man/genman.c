@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
-#include "ops/verb.h"
+#include "session/verb.h"
 
 static int write_page(const char *dir, const struct verb *v)
 {

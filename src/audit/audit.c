@@ -14,7 +14,7 @@
 
 #include "audit/fold.h"
 #include "audit/parts.h"
-#include "audit/shelf.h"
+#include "audit/volumes.h"
 #include "base/cleanup.h"
 
 #define HEAD_FORMAT "stet-audit 1 %020" PRIu64 " %020" PRIu64 " %s\n"
@@ -192,7 +192,7 @@ static int catch_up(struct audit *a, struct chain *c)
 		add_trouble(a, c, "head lost", c->seq);
 		return 0;
 	}
-	if (size == 0 && c->size && shelf_has(a->dir, c->seq)) {
+	if (size == 0 && c->size && volumes_has(a->dir, c->seq)) {
 		; /* somebody was killed who had just put it on the shelf */
 	} else if (size < c->size) {
 		add_trouble(a, c, "cut", c->size - size);
@@ -228,7 +228,7 @@ static void turn_over(struct audit *a, struct chain *c)
 	uint64_t gone;
 
 	if (c->size >= a->full && !a->line.len &&
-	    shelf_put(a->dir, a->log, c, &gone) == 0 && gone)
+	    volumes_put(a->dir, a->log, c, &gone) == 0 && gone)
 		add_trouble(a, c, "pruned", gone);
 }
 

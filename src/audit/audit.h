@@ -21,7 +21,7 @@
  * too. Whoever can write both can write books of his own: the chain tells of accidents and
  * of edits, it is no seal.
  *
- * They are bounded: a volume that is full is put aside (shelf.h), the oldest go, and the
+ * They are bounded: a volume that is full is put aside (volumes.h), the oldest go, and the
  * chain can still be followed from there on.
  *
  * Any number of processes write at once; each record is in the file when the call returns,

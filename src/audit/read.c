@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "audit/parts.h"
-#include "audit/shelf.h"
+#include "audit/volumes.h"
 #include "base/cleanup.h"
 
 #define END_MARK ",\"hash\":\""
@@ -67,7 +67,7 @@ const char *chain_follow(struct chain *c, const char *line, size_t len, uint64_t
 
 struct audit_reader {
 	int dir, fd, notify;
-	struct shelf shelf; /* volumes that are still to be read, from `volume` on */
+	struct volumes shelf; /* volumes that are still to be read, from `volume` on */
 	size_t volume;
 	bool live;	 /* fd is audit.jsonl itself */
 	bool again;	 /* it begins with what was told already, perhaps */
@@ -101,9 +101,9 @@ static int look_up(struct audit_reader *r)
 {
 	int e;
 
-	shelf_free(&r->shelf);
+	volumes_free(&r->shelf);
 	r->volume = 0;
-	e = shelf_list(r->dir, &r->shelf);
+	e = volumes_list(r->dir, &r->shelf);
 	while (r->volume < r->shelf.n && r->shelf.v[r->volume] <= r->chain.seq)
 		r->volume++;
 	return e < 0 ? e : next_volume(r);
@@ -141,7 +141,7 @@ void audit_reader_close(struct audit_reader *r)
 	cleanup_close(&r->dir);
 	cleanup_close(&r->fd);
 	cleanup_close(&r->notify);
-	shelf_free(&r->shelf);
+	volumes_free(&r->shelf);
 	buf_free(&r->text);
 	free(r);
 }
@@ -152,14 +152,14 @@ void audit_reader_close(struct audit_reader *r)
  */
 static int put_aside(struct audit_reader *r)
 {
-	struct shelf now;
+	struct volumes now;
 	bool moved;
-	int e = shelf_list(r->dir, &now);
+	int e = volumes_list(r->dir, &now);
 
 	if (e < 0)
 		return e;
 	moved = now.n && (!r->shelf.n || now.v[now.n - 1] > r->shelf.v[r->shelf.n - 1]);
-	shelf_free(&now);
+	volumes_free(&now);
 	if (!moved)
 		return 0;
 	r->again = true;

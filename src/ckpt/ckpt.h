@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "change/ident.h"
+#include "layer/ident.h"
 
 /*
  * States of a transaction's upper layers. A state is a list of everything that the layers
@@ -15,7 +15,7 @@
  * content (an object), which never changes again and may be shared by any number of states.
  * On disk a state is what differs from the one before it.
  *
- * The upper is hostile, as everywhere (change/change.h).
+ * The upper is hostile, as everywhere (diff/change.h).
  */
 
 /* Where they are kept: beside each upper (objects), and beside the layers (states). */
@@ -146,8 +146,8 @@ void ck_paths_free(struct ck_paths *p);
  * again, whatever its times say. 1: that cannot be done (files with several names are among
  * them, or one that nobody knows), it takes a ck_scan(); @state is as it was.
  */
-int ck_look_again(struct ck_scan *s, struct ck_paths *paths, struct ck_state *state,
-		  struct err *e);
+int ck_rescan(struct ck_scan *s, struct ck_paths *paths, struct ck_state *state,
+	      struct err *e);
 
 /*
  * Tells what changes in layers that are mounted, from the scan on that it is given to. What
@@ -220,7 +220,7 @@ int ck_place_host(const struct ck_layer *l, const char *rel, int dir, const char
 
 /*
  * Two trees, @before and @after (empty directories), that differ as two states of layer
- * @layer do and hold nothing else: @after as an upper over @before (change/change.h).
+ * @layer do and hold nothing else: @after as an upper over @before (diff/change.h).
  */
 int ck_pair(const struct ck_layers *layers, const struct ck_state *a,
 	    const struct ck_state *b, uint32_t layer, int before, int after,

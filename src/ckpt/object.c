@@ -11,8 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "change/copy.h"
 #include "ckpt/parts.h"
+#include "layer/copy.h"
 
 /*
  * A new file costs more than the few bytes that most files have. What is small is put into a

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "change/change.h"
 #include "ckpt/parts.h"
+#include "diff/change.h"
 #include "sys/fs.h"
 
 struct pair {

@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "change/copy.h"
-#include "change/meta.h"
 #include "ckpt/parts.h"
+#include "layer/copy.h"
+#include "layer/meta.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 #include "sys/rmtree.h"

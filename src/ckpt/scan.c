@@ -27,7 +27,8 @@ static int64_t coarse_now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static struct twin *twin_slot(struct twin *v, size_t cap, uint32_t layer, uint64_t ino)
+static struct hardlink *twin_slot(struct hardlink *v, size_t cap, uint32_t layer,
+				  uint64_t ino)
 {
 	size_t i = (ino * 0x9e3779b97f4a7c15ULL >> 20) & (cap - 1);
 
@@ -36,11 +37,11 @@ static struct twin *twin_slot(struct twin *v, size_t cap, uint32_t layer, uint64
 	return &v[i];
 }
 
-static struct twin *twin_of(struct walk *w, uint64_t ino)
+static struct hardlink *twin_of(struct walk *w, uint64_t ino)
 {
 	if (2 * w->ntwins >= w->cap) {
 		size_t cap = w->cap ? 2 * w->cap : 64;
-		struct twin *v = xcalloc(cap, sizeof(*v));
+		struct hardlink *v = xcalloc(cap, sizeof(*v));
 
 		for (size_t i = 0; i < w->cap; i++)
 			if (w->twins[i].ino)
@@ -114,7 +115,7 @@ static int keep_content(struct walk *w, int dir, const char *name,
 			struct ck_entry *en)
 {
 	AUTO_CLOSE int in = -1;
-	struct twin *twin = NULL;
+	struct hardlink *twin = NULL;
 	struct stat st;
 	int r = 0;
 
@@ -149,7 +150,7 @@ static int keep_content(struct walk *w, int dir, const char *name,
 		r = ck_new_number(&en->obj);
 	}
 	if (r >= 0 && twin && en->obj) {
-		*twin = (struct twin){ en->id.ino, en->obj, en->id.ctime, w->layer };
+		*twin = (struct hardlink){ en->id.ino, en->obj, en->id.ctime, w->layer };
 		w->ntwins++;
 	}
 	return r < 0 ? r : 0;
@@ -317,14 +318,14 @@ static int fill_in(struct walk *w, int dir, const char *name, const struct ck_en
 static struct ck_entry *as_before(struct walk *w, struct ck_entry *prev)
 {
 	struct ck_entry en = *prev;
-	struct twin *twin;
+	struct hardlink *twin;
 
 	if (S_ISDIR(prev->id.mode) || prev->id.nlink < 2 || !prev->obj || w->s->whole)
 		return ck_ref(prev);
 	twin = twin_of(w, prev->id.ino);
 	if (!twin->ino) {
-		*twin = (struct twin){ prev->id.ino, prev->obj, prev->id.ctime,
-				       w->layer };
+		*twin = (struct hardlink){ prev->id.ino, prev->obj, prev->id.ctime,
+					   w->layer };
 		w->ntwins++;
 	}
 	if (twin->obj == prev->obj)

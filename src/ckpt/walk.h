@@ -8,7 +8,7 @@
 
 /* Private to the room: what a scan consists of. */
 
-struct twin {
+struct hardlink {
 	uint64_t ino, obj;
 	int64_t ctime;
 	uint32_t layer;
@@ -33,7 +33,7 @@ struct walk {
 	size_t hinted; /* into the hint */
 	struct buf rel;
 	struct buf xattrs, link;
-	struct twin *twins; /* hash table of inodes with several names */
+	struct hardlink *twins; /* hash table of inodes with several names */
 	size_t ntwins, cap;
 	struct ck_packer pack;
 	bool forced;  /* whatever its times say: look */

@@ -13,14 +13,14 @@
 #include "cli/inside.h"
 #include "cli/parse.h"
 #include "cli/term.h"
-#include "ops/diff.h"
-#include "ops/housekeep.h"
-#include "ops/json.h"
-#include "ops/meta.h"
-#include "ops/run.h"
-#include "ops/sandbox.h"
-#include "ops/status.h"
-#include "ops/verbs.h"
+#include "session/housekeep.h"
+#include "session/json.h"
+#include "session/sandbox.h"
+#include "verbs/diff.h"
+#include "verbs/meta.h"
+#include "verbs/run.h"
+#include "verbs/status.h"
+#include "verbs/verbs.h"
 
 static const struct front {
 	const struct verb *verb;
@@ -420,7 +420,7 @@ int cli_main(int argc, char **argv, char *const *env)
 	if (argc > 1 && strcmp(argv[1], HOUSEKEEP_OPTION) == 0)
 		return housekeep_main(argc, argv);
 	if (argc > 1 && strcmp(argv[1], VISITOR_OPTION) == 0)
-		return visitor_main(argc, argv, env);
+		return inside_worker_main(argc, argv, env);
 	op_ctx_init(&c.ctx, env);
 	v = verb_at(argc - 1, argv + 1, &words);
 	for (i = 0; argc > 1 && i < ARRAY_SIZE(spelt); i++)

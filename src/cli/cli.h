@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "cli/report.h"
-#include "ops/policy_files.h"
-#include "ops/verb.h"
+#include "session/policy_files.h"
+#include "session/verb.h"
 
 /* One command line, from its words to its exit status. */
 int cli_main(int argc, char **argv, char *const *env);

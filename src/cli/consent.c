@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
-#include "ops/diff.h"
-#include "ops/verbs.h"
+#include "verbs/diff.h"
+#include "verbs/verbs.h"
 
 /* So much of a command is shown. */
 enum { WORDS_MAX = 40, WORD_MAX = 200 };

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
-#include "ops/meta.h"
+#include "verbs/meta.h"
 
 static const char intro[] =
 	"stet runs commands and agents in transactions: everything they change is kept aside, "

@@ -12,18 +12,18 @@
 #include "base/cleanup.h"
 #include "cli/parse.h"
 #include "cli/term.h"
-#include "ops/verbs.h"
-#include "runner/door.h"
+#include "ctl/inside_socket.h"
 #include "sys/packet.h"
+#include "verbs/verbs.h"
 
 /* A connection, or -errno. */
 static int knock(void)
 {
 	static const struct sockaddr_un name = { .sun_family = AF_UNIX,
-						 .sun_path = DOOR_PATH };
+						 .sun_path = INSIDE_SOCKET_PATH };
 	AUTO_CLOSE int sock = -1;
 
-	if (access(DOOR_PATH, F_OK) < 0)
+	if (access(INSIDE_SOCKET_PATH, F_OK) < 0)
 		return -errno;
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0 || connect(sock, (const struct sockaddr *)&name, sizeof(name)) < 0)

@@ -6,9 +6,9 @@
 
 /*
  * stet inside of a sandbox. It can reach nothing of what is kept outside; for the few verbs
- * that are about its own transaction (VERB_INSIDE) it knocks at the door (runner/door.h) and
+ * that are about its own transaction (VERB_INSIDE) it knocks at the door (ctl/inside_socket.h) and
  * shows what it is told. There is no door while a transaction is explored: then it says so. The
- * other end is visitor_main(), outside, for which every byte of
+ * other end is inside_worker_main(), outside, for which every byte of
  * a request is hostile.
  *
  * One request in one message: INSIDE_HELLO, the current directory and the words of the command
@@ -32,7 +32,7 @@ int inside_line(struct cli *c, const struct verb *v, int argc, char **argv);
 bool inside_parse(char *b, size_t len, char *words[INSIDE_WORDS + 1], size_t *n);
 
 /* What answers one request, or makes the checkpoint of an interval; see sandbox.h. */
-int visitor_main(int argc, char **argv, char *const *env);
+int inside_worker_main(int argc, char **argv, char *const *env);
 
 /* Parses a line of verb @v and does it. The exit status. */
 int cli_line(struct cli *c, const struct verb *v, int argc, char **argv);

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "ops/audit.h"
+#include "verbs/audit.h"
 
 /*
  * How deep below its command each process is. One slot for each value of the hash: of two

@@ -6,10 +6,10 @@
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
-#include "ops/commit.h"
-#include "ops/rollback.h"
-#include "ops/undo.h"
-#include "ops/verbs.h"
+#include "verbs/commit.h"
+#include "verbs/rollback.h"
+#include "verbs/undo.h"
+#include "verbs/verbs.h"
 
 /* Up to so many paths are written out in a command. */
 enum { TYPED = 3 };

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "ops/consent.h"
+#include "verbs/consent.h"
 
 static void add(struct buf *b, const char *before, const json_t *o, const char *key)
 {

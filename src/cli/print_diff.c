@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
-#include "ops/diff.h"
+#include "verbs/diff.h"
 
 /* A line of somebody's file, harmless on a terminal; tabs are kept. */
 static void safe_line(struct buf *b, const char *s, size_t n)

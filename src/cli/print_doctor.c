@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "ops/verb_doctor.h"
+#include "verbs/doctor.h"
 
 static const char *status_color(enum doctor_status s)
 {

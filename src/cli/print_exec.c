@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "ops/exec.h"
+#include "verbs/exec.h"
 
 /* How the command, or the check, that decided it ended. */
 static void show_how(struct buf *b, const struct run_result *r)

@@ -6,9 +6,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "ops/forget.h"
-#include "ops/log.h"
-#include "ops/recover.h"
+#include "verbs/forget.h"
+#include "verbs/log.h"
+#include "verbs/recover.h"
 
 enum { COLUMNS = 6 };
 

@@ -5,10 +5,10 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "ops/fork.h"
-#include "ops/log.h"
-#include "ops/point.h"
-#include "ops/show.h"
+#include "verbs/checkpoint.h"
+#include "verbs/fork.h"
+#include "verbs/log.h"
+#include "verbs/show.h"
 
 enum { COLUMNS = 5 };
 

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/show.h"
-#include "ops/policy.h"
+#include "verbs/policy.h"
 
 static const char *color_of(enum verdict_kind kind)
 {

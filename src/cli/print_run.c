@@ -9,13 +9,13 @@
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
-#include "ops/commit.h"
-#include "ops/diff.h"
-#include "ops/explore.h"
-#include "ops/rollback.h"
-#include "ops/run.h"
-#include "ops/verbs.h"
-#include "txn/inplace.h"
+#include "inplace/inplace.h"
+#include "verbs/commit.h"
+#include "verbs/diff.h"
+#include "verbs/explore.h"
+#include "verbs/rollback.h"
+#include "verbs/run.h"
+#include "verbs/verbs.h"
 
 static void headline(struct buf *b, const struct run_res *res)
 {

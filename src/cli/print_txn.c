@@ -9,11 +9,11 @@
 #include "cli/cli.h"
 #include "cli/show.h"
 #include "cli/term.h"
-#include "ops/list.h"
-#include "ops/prune.h"
-#include "ops/rollback.h"
-#include "ops/status.h"
-#include "txn/inplace.h"
+#include "inplace/inplace.h"
+#include "verbs/list.h"
+#include "verbs/prune.h"
+#include "verbs/rollback.h"
+#include "verbs/status.h"
 
 static int64_t seconds_since(int64_t ns)
 {

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-#include "change/change.h"
 #include "cli/cli.h"
+#include "commit/commit.h"
+#include "diff/change.h"
 #include "journal/journal.h"
-#include "txn/commit.h"
 
 /* How things look to people. All append to a buffer, safe for a terminal. */
 

@@ -21,9 +21,9 @@
 #include "gate/agent.h"
 #include "gate/exits.h"
 #include "gate/image.h"
+#include "gate/image_cache.h"
 #include "gate/operand.h"
-#include "gate/recall.h"
-#include "gate/say.h"
+#include "gate/stderr_line.h"
 #include "gate/wire.h"
 
 /* So long an exec may take before we look whether it has failed. */
@@ -89,7 +89,7 @@ struct gate *gate_new(const struct gate_setup *s)
 	struct gate *g = xcalloc(1, sizeof(*g));
 
 	g->s = *s;
-	g->place = (struct image_place){ s->since, s->root, -1, recall_new() };
+	g->place = (struct image_place){ s->since, s->root, -1, image_cache_new() };
 	g->exits.epoll = -1;
 	if (s->calls->ended)
 		exits_open(&g->exits);
@@ -132,7 +132,7 @@ void gate_free(struct gate *g)
 	exits_close(&g->exits);
 	agents_free(&g->agents);
 	cleanup_close(&g->place.fds);
-	recall_free(g->place.recall);
+	image_cache_free(g->place.recall);
 	buf_free(&g->unsent);
 	free(g);
 }
@@ -323,7 +323,7 @@ static void explain(const struct gate *g, const struct pending *p)
 		n = sizeof(line) - 2;
 	line[n] = '\n';
 	line[n + 1] = '\0';
-	say_to(p->pid, line);
+	stderr_line(p->pid, line);
 }
 
 static void deny(struct gate *g, struct pending *p)

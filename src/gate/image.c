@@ -14,10 +14,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "gate/recall.h"
+#include "gate/image_cache.h"
 #include "sys/callpath.h"
 #include "sys/fs.h"
-#include "sys/peek.h"
+#include "sys/procmem.h"
 
 void image_free(struct image *i)
 {
@@ -139,9 +139,9 @@ static void look_at_file(const struct image_place *place, int fd, struct image *
 	}
 	if (is_later(&i->st.st_ctim, &place->since)) {
 		i->flags |= EXE_BUILT_HERE;
-		i->known_as = known_program(fd, &i->st);
+		i->known_as = programs_find(fd, &i->st);
 	}
-	if (known_loader(i->known_as ? i->known_as : i->exe))
+	if (programs_loader(i->known_as ? i->known_as : i->exe))
 		i->flags |= EXE_LOADER;
 }
 
@@ -189,7 +189,7 @@ static int resolve(const struct image_place *place, pid_t pid, const struct call
 		return -EACCES;
 	}
 	if (out->exe && may_recall(c, path))
-		recall_put(place->recall, path, out);
+		image_cache_put(place->recall, path, out);
 	return 0;
 }
 
@@ -197,22 +197,23 @@ int image_asked(const struct image_place *place, const struct seccomp_notif *req
 		struct image *out)
 {
 	pid_t pid = (pid_t)req->pid;
-	struct peek_exec seen;
+	struct procmem_exec seen;
 	struct call c;
 	ssize_t n;
 	int r;
 
 	*out = (struct image){ 0 };
 	decode(&req->data, &c);
-	n = peek_exec(pid, c.path, c.argv, &seen);
+	n = procmem_exec(pid, c.path, c.argv, &seen);
 	if (n < 0)
 		return n == -ENAMETOOLONG || n == -EFAULT ? (int)n : -EPERM;
-	if (!may_recall(&c, seen.path) || !recall_get(place->recall, seen.path, out)) {
+	if (!may_recall(&c, seen.path) ||
+	    !image_cache_get(place->recall, seen.path, out)) {
 		r = resolve(place, pid, &c, seen.path, out);
 		if (r < 0)
 			return r;
 	}
-	out->args = peek_args(pid, c.argv, &seen, &out->args_len, &out->argc);
+	out->args = procmem_args(pid, c.argv, &seen, &out->args_len, &out->argc);
 	if (!out->args)
 		return errno == EFAULT || errno == E2BIG ? -errno : -EPERM;
 	return 0;
@@ -229,7 +230,7 @@ const char *image_cwd(struct image *i, pid_t pid)
 int image_again(const struct image_place *place, const struct seccomp_notif *req,
 		struct image *i)
 {
-	recall_drop(place->recall, i->recalled);
+	image_cache_drop(place->recall, i->recalled);
 	image_free(i);
 	return image_asked(place, req, i);
 }
@@ -246,7 +247,7 @@ static int read_args(pid_t pid, struct image *out)
 	do { /* less than there is room for: it is all */
 		n = read(fd, some, sizeof(some));
 		buf_add(&b, some, n > 0 ? (size_t)n : 0);
-		if (b.len > PEEK_ARGS_MAX)
+		if (b.len > PROCMEM_ARGS_MAX)
 			return -E2BIG;
 	} while (n == sizeof(some));
 	if (n < 0 || !b.len || b.data[b.len - 1])
@@ -268,7 +269,7 @@ static bool read_stack(pid_t pid, uint64_t sp, struct image *out)
 {
 	uint64_t v[1536], start, end;
 	const char *bytes = (const char *)v;
-	ssize_t got = peek_bytes(pid, sp, v, sizeof(v));
+	ssize_t got = procmem_bytes(pid, sp, v, sizeof(v));
 	size_t n = got < 0 ? 0 : (size_t)got, len, i;
 
 	if (n < 3 * sizeof(*v) || !v[0] || v[0] > n / sizeof(*v) - 3 || v[v[0] + 1])
@@ -326,7 +327,7 @@ int image_committed(const struct image_place *place, pid_t pid, uint64_t sp,
 	image_cwd(out, pid);
 	if (is_as_asked(pid, asked, out))
 		return 0;
-	recall_drop(place->recall, asked->recalled);
+	image_cache_drop(place->recall, asked->recalled);
 	fd = open(in_proc(pid, "exe").s, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

@@ -18,15 +18,15 @@ struct image {
 	struct stat st;	      /* of exe, if that is known */
 	char *args;	      /* NUL after each */
 	size_t args_len, argc;
-	unsigned recalled; /* not 0: exe and its file are a guess, see recall.h */
+	unsigned recalled; /* not 0: exe and its file are a guess, see image_cache.h */
 };
 
-struct recall;
+struct image_cache;
 struct image_place {
 	struct timespec since;
 	bool root;
 	int fds; /* our own directory of descriptors in /proc */
-	struct recall *recall;
+	struct image_cache *recall;
 };
 
 void image_free(struct image *i);
@@ -68,12 +68,12 @@ pid_t image_tracer(pid_t tid);
 pid_t image_parent(pid_t pid);
 
 /*
- * known.c: the name of the program in the usual directories that the open (O_PATH) file
+ * programs.c: the name of the program in the usual directories that the open (O_PATH) file
  * @fd is a copy of, or NULL. Remembered for each file.
  */
-const char *known_program(int fd, const struct stat *st);
+const char *programs_find(int fd, const struct stat *st);
 
 /* Is this the name of a dynamic loader? */
-bool known_loader(const char *path);
+bool programs_loader(const char *path);
 
 #endif

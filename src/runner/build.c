@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "runner/linger.h"
+#include "runner/unmount.h"
 #include "sys/mount.h"
 #include "sys/mountinfo.h"
 
@@ -199,7 +199,7 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 
 	if (build_lowers(b, s, o.lower, e) < 0)
 		return -1;
-	linger_await(dir);
+	unmount_await(dir);
 	o.upper = open(up, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	o.work = open(wk, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	m = o.upper < 0 || o.work < 0 ? -errno : mount_overlay(&o, why, sizeof(why));
@@ -209,7 +209,7 @@ static int build_overlay(struct build *b, const struct step *s, struct err *e)
 		cleanup_close(&o.lower[i]);
 	if (m < 0)
 		return overlay_failed(b, s, m, why, e);
-	far_add(b->far, b->v, s->layer);
+	idle_layers_add(b->far, b->v, s->layer);
 	if (build_attach(b, m, s->target, true, e) < 0)
 		return -1;
 	if (s == build_main(b->v))
@@ -297,7 +297,7 @@ static int close_run(struct build *b, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot make the private /run read-only") : 0;
 }
 
-int build_view(const struct view *v, int *main, struct far *far, struct err *e)
+int build_view(const struct view *v, int *main, struct idle_layers *far, struct err *e)
 {
 	struct build b = { .v = v,
 			   .under = -1,

@@ -3,7 +3,7 @@
 #define STET_RUNNER_BUILD_H
 
 #include "base/err.h"
-#include "runner/far.h"
+#include "ctl/idle.h"
 #include "snap/view.h"
 
 /*
@@ -12,7 +12,7 @@
  * whole or not at all. Returns a descriptor of the new root, for build_enter(). *main gets one
  * of the mount that build_main() makes, or -1; @far the layers that may go away.
  */
-int build_view(const struct view *v, int *main, struct far *far, struct err *e);
+int build_view(const struct view *v, int *main, struct idle_layers *far, struct err *e);
 
 /* The overlay through which the workspace is seen: the one that most happens in. Or NULL. */
 const struct step *build_main(const struct view *v);
@@ -32,7 +32,7 @@ struct build {
 	int base; /* the clone of the host's root that the first step shows, or -errno */
 	int root; /* the new root, once its first step is done; -1 before */
 	int main; /* the mount of build_main(), once it is made; -1 before */
-	struct far *far;
+	struct idle_layers *far;
 	unsigned serial;
 };
 

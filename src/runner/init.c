@@ -25,19 +25,19 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "ctl/control.h"
+#include "ctl/ctl.h"
+#include "ctl/inside_socket.h"
+#include "emulate/notify.h"
 #include "runner/build.h"
-#include "runner/control.h"
-#include "runner/ctl.h"
-#include "runner/door.h"
-#include "runner/hold.h"
-#include "runner/notify.h"
+#include "runner/descriptors.h"
 #include "sys/landlock.h"
 #include "sys/ns.h"
 
 /* Tasks above the limit, so that passing it is seen and named. */
 enum { PIDS_SLACK = 32 };
 
-/* A command of some length: its layer is left to linger(). */
+/* A command of some length: its layer is left to unmount_later(). */
 enum { LONG_MS = 5 };
 
 /* Who has not taken what we have to say for so long will not take it at all. */
@@ -57,7 +57,7 @@ struct init {
 	int64_t go_ns; /* when it was let go */
 	struct notify notify;
 	struct control control;
-	struct far far;
+	struct idle_layers far;
 };
 
 _Noreturn static void fail_to(int ctl, const struct err *e)
@@ -427,7 +427,7 @@ static int fork_command(struct init *in, struct err *e)
 /* A view without it is one from which nobody asks. */
 static void open_door(const struct init_args *a)
 {
-	int r = a->door >= 0 ? door_bind(FD_DOOR) : 0;
+	int r = a->door >= 0 ? inside_socket_bind(FD_DOOR) : 0;
 
 	if (r < 0)
 		log_debug("no door: %s", strerror(-r));
@@ -468,7 +468,7 @@ static int part_with_host(struct init *in, struct err *e)
 {
 	const struct init_args *a = in->a;
 	const struct control *c = &in->control;
-	struct held v[FAR_MAX + 24] = { { 0 } };
+	struct held v[IDLE_LAYERS_MAX + 24] = { { 0 } };
 	const int plain[] = { FD_CTL,	       in->pty,		in->sigfd, in->hand,
 			      in->notify.u.fd, in->notify.turn, c->listen };
 	size_t n = 0;
@@ -486,7 +486,7 @@ static int part_with_host(struct init *in, struct err *e)
 	v[n++] = (struct held){ in->notify.mounts.root, HOLD_INSIDE };
 	for (size_t i = 0; i < in->far.n; i++)
 		v[n++] = (struct held){ in->far.v[i].upper, HOLD_APART };
-	r = hold_only(&in->notify.mounts, v, n);
+	r = descriptors_keep_only(&in->notify.mounts, v, n);
 	return r < 0 ? err_sys(e, r, "cannot part with the host's descriptors") : 0;
 }
 
@@ -553,7 +553,7 @@ static void end_others(struct init *in)
 	kill(-1, SIGKILL);
 	while (in->far.n && (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR))
 		;
-	in->a->site->untouched = far_untouched(&in->far);
+	in->a->site->untouched = idle_layers_untouched(&in->far);
 }
 
 static void command_from_above(struct init *in)

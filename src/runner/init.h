@@ -26,7 +26,7 @@ struct site {
 	struct timespec since;	/* what is changed after it is the transaction's */
 	struct cpu_apart apart; /* PID 1 from our caller; from CTL_BEGIN on */
 	uint64_t
-		untouched; /* far_untouched() of PID 1, when nothing but itself was left */
+		untouched; /* idle_layers_untouched() of PID 1, when nothing but itself was left */
 };
 
 struct init_args {
@@ -36,7 +36,7 @@ struct init_args {
 	bool root; /* as in struct view */
 	int ctl;   /* control socket, inner end */
 	int gate;  /* the gate's socket, inner end; -1: execs are not held */
-	int door;  /* what the inside may knock at (door.h); -1: nothing */
+	int door;  /* what the inside may knock at (ctl/inside_socket.h); -1: nothing */
 	bool pty;  /* make a terminal and hand the master up */
 	int stdio[3]; /* for the command; -1: the pty */
 	bool watched; /* hand up the root directory, for whoever watches over the limits */

@@ -16,11 +16,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "runner/keeper.h"
-#include "runner/modes.h"
 #include "runner/runner.h"
-#include "runner/streams.h"
-#include "runner/tty.h"
+#include "tty/modes.h"
+#include "tty/restorer.h"
+#include "tty/streams.h"
+#include "tty/tty.h"
 
 #define GRACE_MS 2000
 #define END_MS 1000 /* for PID 1, to end all by itself */
@@ -35,7 +35,7 @@ enum {
 	POLL_WATCH,
 	POLL_SIDE,
 	POLL_DOOR,
-	POLL_PUMPS = POLL_DOOR + DOOR_POLLS,
+	POLL_PUMPS = POLL_DOOR + INSIDE_SOCKET_POLLS,
 	POLL_COUNT = POLL_PUMPS + 6
 };
 
@@ -43,12 +43,12 @@ struct relay {
 	bool go; /* see relay_go() */
 	int64_t id;
 	struct desk desk;
-	struct door *door;     /* NULL: none */
-	struct run_side *side; /* NULL: none */
+	struct inside_socket *door; /* NULL: none */
+	struct run_side *side;	    /* NULL: none */
 	struct streams streams;
 	struct tty own_tty, *tty;
 	struct modes own_modes, *modes;
-	struct keeper keeper; /* if there is one, tty and modes are in its page */
+	struct restorer keeper; /* if there is one, tty and modes are in its page */
 	bool pty;
 	struct relay_wish wish;
 
@@ -147,7 +147,7 @@ static int take_signals(struct relay *r)
 /* Without one the terminal stays as it is if we are killed: no reason not to run. */
 static void take_keeper(struct relay *r)
 {
-	if (!r->pty || keeper_start(&r->keeper, r->tty, r->modes) < 0)
+	if (!r->pty || restorer_start(&r->keeper, r->tty, r->modes) < 0)
 		return;
 	r->tty = &r->keeper.page->tty;
 	r->modes = &r->keeper.page->modes;
@@ -161,7 +161,7 @@ static void part_with_keeper(struct relay *r)
 	r->own_modes = *r->modes;
 	r->tty = &r->own_tty;
 	r->modes = &r->own_modes;
-	keeper_stop(&r->keeper);
+	restorer_stop(&r->keeper);
 }
 
 /* The terminal first: with SIGTTOU unblocked it could stop us. */
@@ -269,7 +269,7 @@ static void on_started(struct loop *l, const struct ctl_msg *m, int *root)
 {
 	l->end->started = true;
 	if (l->r->door)
-		door_start(l->r->door);
+		inside_socket_start(l->r->door);
 	if (l->r->wish.watch) {
 		int r = watch_sandbox(l->r->wish.watch, *root);
 
@@ -592,7 +592,8 @@ static bool finished(struct loop *l)
 static int wait_ms(const struct loop *l)
 {
 	const int64_t at[] = { l->term_at, l->kill_at, l->look_at, l->watch_at,
-			       l->r->door && !l->gone ? door_at(l->r->door) : 0 };
+			       l->r->door && !l->gone ? inside_socket_at(l->r->door)
+						      : 0 };
 	int64_t first = 0, left;
 	size_t i;
 
@@ -619,7 +620,7 @@ static int step(struct loop *l)
 	pf[POLL_WATCH] = (struct pollfd){ .fd = watch_fd(l->r->wish.watch),
 					  .events = POLLIN };
 	if (l->r->door && !l->gone)
-		door_poll(l->r->door, pf + POLL_DOOR);
+		inside_socket_poll(l->r->door, pf + POLL_DOOR);
 	else
 		pf[POLL_DOOR].fd = pf[POLL_DOOR + 1].fd = -1;
 	pf[POLL_SIDE] = (struct pollfd){ .fd = l->r->side && !l->gone ? l->r->side->fd
@@ -639,7 +640,7 @@ static int step(struct loop *l)
 	if (pf[POLL_GATE].revents)
 		on_gate(l);
 	if (l->r->door && !l->gone)
-		door_serve(l->r->door, pf + POLL_DOOR);
+		inside_socket_serve(l->r->door, pf + POLL_DOOR);
 	if (pf[POLL_SIDE].revents)
 		l->r->side->ready(l->r->side->arg);
 	if (pf[POLL_SIGNAL].revents)
@@ -657,7 +658,7 @@ void relay_gate(struct relay *r, int sock, const struct gate_calls *calls)
 	r->desk = (struct desk){ .sock = sock, .calls = calls };
 }
 
-void relay_door(struct relay *r, struct door *d)
+void relay_door(struct relay *r, struct inside_socket *d)
 {
 	r->door = d;
 }

@@ -7,10 +7,10 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "ctl/ctl.h"
+#include "ctl/inside_socket.h"
 #include "gate/gate.h"
-#include "runner/ctl.h"
-#include "runner/door.h"
-#include "runner/limit.h"
+#include "limits/limit.h"
 
 /*
  * The caller's side of a run: standard streams, terminal, signals, time limit. The inside
@@ -75,7 +75,7 @@ void relay_go(struct relay *r, int64_t id);
 void relay_gate(struct relay *r, int sock, const struct gate_calls *calls);
 
 /* Who knocks at @d while the command runs is let in; @d stays the caller's. */
-void relay_door(struct relay *r, struct door *d);
+void relay_door(struct relay *r, struct inside_socket *d);
 
 /* The same for something else; NULL: nothing. */
 struct run_side;
@@ -90,7 +90,7 @@ struct relay_end {
 	int lost_errno; /* output that could not be written to 1 or 2; EPIPE is not one */
 	int64_t setup_us;
 	uint64_t renames, output; /* bytes that passed through us */
-	int mount; /* of the layer that was worked in, for linger(), or -1; the caller's */
+	int mount; /* of the layer that was worked in, for unmount_later(), or -1; the caller's */
 	struct limit_hit hit; /* what was passed, so that we killed PID 1 */
 	struct desk_end gate;
 	struct err err; /* failed */

@@ -15,12 +15,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "ckpt/ckpt.h"
+#include "ctl/ctl.h"
+#include "ctl/live.h"
 #include "runner/build.h"
-#include "runner/ctl.h"
 #include "runner/init.h"
-#include "runner/linger.h"
-#include "runner/live.h"
 #include "runner/relay.h"
+#include "runner/unmount.h"
 #include "sys/cpu.h"
 #include "sys/ns.h"
 
@@ -67,7 +67,7 @@ struct run {
 	struct cgroup cgroup;
 	struct watch_dirs dirs;
 	struct watch *watch;
-	struct door door;
+	struct inside_socket door;
 	int ctl[2], gate[2], pidfd;
 	pid_t pid;
 	int64_t began;
@@ -230,7 +230,7 @@ static int open_run(struct run *run, struct err *e)
 	if (r == 0 && spec->gate && spec->gate->judge)
 		r = ctl_pair(run->gate);
 	if (r == 0)
-		r = door_make(&run->door, spec->door);
+		r = inside_socket_make(&run->door, spec->door);
 	return r < 0 ? err_sys(e, r, "cannot make a socket") : 0;
 }
 
@@ -247,7 +247,7 @@ static void forget_control(const struct run_spec *spec)
 
 static void close_run(struct run *run)
 {
-	door_close(&run->door);
+	inside_socket_close(&run->door);
 	forget_control(&run->spec);
 	watch_free(run->watch);
 	if (run->site)
@@ -343,7 +343,7 @@ static void forget_files(const struct run *run, int mount)
 		return;
 	}
 	log_debug("what it looked up is forgotten later");
-	linger(mount, run->spec.view->layers[s->layer].dir);
+	unmount_later(mount, run->spec.view->layers[s->layer].dir);
 }
 
 int runner_run(const struct run_spec *spec, struct run_result *res, struct err *e)

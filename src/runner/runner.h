@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "ctl/inside_socket.h"
 #include "gate/gate.h"
-#include "runner/door.h"
-#include "runner/limit.h"
+#include "limits/limit.h"
 #include "snap/view.h"
 
 /*
  * Processes in a sandbox. Builds the view in new namespaces, runs one command in it
  * with its own terminal (if ours is one) or pipes, and returns when nothing of it is left: no
- * process, and no mount but perhaps one that nobody has any more, on its way out (linger.h).
+ * process, and no mount but perhaps one that nobody has any more, on its way out (unmount.h).
  */
 
 /* What becomes of a command whose working directory cannot be entered. */
@@ -63,8 +63,8 @@ struct run_spec {
 	void *ready_arg;
 	/* Judges every exec, and is told of it; NULL: execs are not looked at. */
 	const struct gate_calls *gate;
-	const struct door_calls *door; /* who answers the inside; NULL: nobody */
-	struct run_side *side;	       /* looked at until all has ended; NULL: none */
+	const struct inside_calls *door; /* who answers the inside; NULL: nobody */
+	struct run_side *side;		 /* looked at until all has ended; NULL: none */
 };
 
 /* RUN_POLICY: a verdict kill; the transaction is to be rolled back. */
@@ -83,8 +83,9 @@ struct run_result {
 	int exec_errno;		  /* why the command could not be executed; 0: it was */
 	bool no_cwd;		  /* exec_errno is about its working directory */
 	struct desk_end gate;	  /* RUN_POLICY */
-	uint64_t untouched; /* far_untouched() at the end; 0 if PID 1 could not tell */
-	bool mid_line;	/* what was written last to run_spec.report is no whole line */
+	uint64_t
+		untouched; /* idle_layers_untouched() at the end; 0 if PID 1 could not tell */
+	bool mid_line;	   /* what was written last to run_spec.report is no whole line */
 	int lost_errno; /* output that could not be written to our stdout or stderr */
 	struct err
 		trouble; /* RUN_ERROR: why the sandbox ended, and the command with it */

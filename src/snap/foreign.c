@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "change/copy.h"
-#include "snap/looked.h"
+#include "layer/copy.h"
+#include "snap/adopt_cache.h"
 #include "snap/store.h"
 
 enum {
@@ -258,7 +258,7 @@ int layer_adopt_foreign(const struct view_layer *l, const char *dir, const char 
 	struct scan s = {
 		.layer = l, .uid = geteuid(), .gid = getegid(), .most = entries_most()
 	};
-	bool lately = looked_lately(memory, dir);
+	bool lately = adopt_cache_fresh(memory, dir);
 	size_t base = strlen(l->host);
 	struct stat st;
 	int r = 0;
@@ -285,6 +285,6 @@ int layer_adopt_foreign(const struct view_layer *l, const char *dir, const char 
 	if (s.adopted)
 		return note_adopted(l->dir, e);
 	if (!lately)
-		looked_note(memory, dir);
+		adopt_cache_note(memory, dir);
 	return 0;
 }

@@ -57,7 +57,7 @@ int layer_resume(const struct view_layer *l, struct err *e);
  * such objects below @dir (a path within the layer's host tree) into the layer's upper
  * beforehand: directories always, files up to a size. Looks at a bounded number of entries,
  * nearest first, and at few if there was no such object a moment ago, which @memory knows
- * (snap/looked.h): start-up does not grow with the tree.
+ * (snap/adopt_cache.h): start-up does not grow with the tree.
  */
 int layer_adopt_foreign(const struct view_layer *l, const char *dir, const char *memory,
 			struct err *e);

@@ -75,7 +75,7 @@ struct step *plan_step(struct plan *p, enum step_kind kind, const char *target,
 	return add_step(p->v, kind, target, source, attrs, why);
 }
 
-/* Not to be changed from inside: txn/draft.c sees to it that it is not, mount or no mount. */
+/* Not to be changed from inside: commit/draft.c sees to it that it is not, mount or no mount. */
 static void view_close_path(struct view *v, const char *path)
 {
 	v->closed = xrealloc(v->closed, (v->nclosed + 1) * sizeof(*v->closed));

@@ -14,7 +14,7 @@
  * descriptor, and a link to it may stand anywhere on the way. Only /proc/self, /proc/thread-self
  * and /dev/fd at the very beginning of a name are understood: their fd/N, cwd, root and exe are
  * fetched from the caller. Whatever is found was reachable for the caller by itself, but for the
- * permissions: who acts on the result does so with the caller's rights (sys/guise.h).
+ * permissions: who acts on the result does so with the caller's rights (sys/fsuid.h).
  *
  *	callpath_start()	with rights over the caller (ptrace access)
  *	callpath_hold()		the same, if it gives them up next

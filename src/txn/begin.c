@@ -56,9 +56,9 @@ static int make_top(const struct view *v, const char *store, const char *dir,
 	AUTO_BUF struct buf shape = BUF_INIT;
 
 	for (size_t i = 0; i < v->nlayers; i++)
-		spare_shape(&shape, v->layers[i].kind,
-			    strcmp(v->layers[i].store, store) == 0);
-	if (spare_take(dir, buf_str(&shape)) == 0)
+		recycle_shape(&shape, v->layers[i].kind,
+			      strcmp(v->layers[i].store, store) == 0);
+	if (recycle_take(dir, buf_str(&shape)) == 0)
 		return 0;
 	/* Whoever tries again after a rollback shall not pay for what was deleted. */
 	if (!FAULT_AT("begin.spread"))

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "runner/far.h"
-#include "runner/live.h"
+#include "ctl/idle.h"
+#include "ctl/live.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
 #include "txn/parts.h"
@@ -167,7 +167,7 @@ static bool is_unused_yet(const struct txn_record *r, size_t layer,
 			  struct live_look *look)
 {
 	/* Before it has a number, it waits for us: nothing has run in it. */
-	if (r->state != TXN_ACTIVE || !r->id || layer >= FAR_MAX)
+	if (r->state != TXN_ACTIVE || !r->id || layer >= IDLE_LAYERS_MAX)
 		return false;
 	if (!look->asked)
 		look->untouched = live_untouched(r->dir);

@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "change/meta.h"
-#include "change/own.h"
-#include "runner/far.h"
+#include "ctl/idle.h"
+#include "layer/meta.h"
+#include "layer/unshare.h"
 #include "sys/rmtree.h"
 #include "txn/parts.h"
 
@@ -78,7 +78,7 @@ void txn_note_idle(struct txn_record *r, uint64_t untouched)
 		if (l->kind != LAYER_OVERLAY)
 			continue;
 		/* What was away before is not part of a later visit. */
-		l->idle = (i < FAR_MAX && untouched >> i & 1) ||
+		l->idle = (i < IDLE_LAYERS_MAX && untouched >> i & 1) ||
 			  (is_away(l) && untouched_was(r, n));
 		n++;
 	}
@@ -254,7 +254,7 @@ int layers_own(const struct txn_record *r, struct err *e)
 
 	layers = txn_layers(r, &n);
 	for (size_t i = 0; i < n; i++) {
-		int x = layers[i].away ? 0 : own_layer(&layers[i]);
+		int x = layers[i].away ? 0 : unshare_layer(&layers[i]);
 
 		if (x < 0)
 			return err_sys(e, x, "cannot part %s from what the host has",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "txn/notes.h"
+
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "txn/commit.h"
 
 enum { NOTES_MAX = 1000 };
 
@@ -25,11 +26,4 @@ void path_notes_free(struct path_notes *n)
 	}
 	free(n->v);
 	*n = (struct path_notes){ 0 };
-}
-
-void commit_result_free(struct commit_result *r)
-{
-	path_notes_free(&r->conflicts);
-	path_notes_free(&r->risks);
-	path_notes_free(&r->denied);
 }

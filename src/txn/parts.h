@@ -3,7 +3,7 @@
 #define STET_TXN_PARTS_H
 
 #include "base/buf.h"
-#include "change/apply.h"
+#include "plan/apply.h"
 #include "txn/txn.h"
 
 /* Private to the room. */
@@ -60,15 +60,15 @@ int data_let_go(struct home *h, struct goner *v, size_t n, const char *event,
 void data_retire(const struct txn_record *r);
 
 /*
- * Directories of a transaction that changed nothing, kept for the next one (spare.c), under
- * this name and their shape: a letter for each layer, which spare_shape() appends.
+ * Directories of a transaction that changed nothing, kept for the next one (recycle.c), under
+ * this name and their shape: a letter for each layer, which recycle_shape() appends.
  */
 #define SPARE "spare-"
-void spare_shape(struct buf *shape, enum layer_kind kind, bool here);
+void recycle_shape(struct buf *shape, enum layer_kind kind, bool here);
 /* Makes the spare of that shape beside @dir become @dir. -ENOENT: there is none. */
-int spare_take(const char *dir, const char *shape);
+int recycle_take(const char *dir, const char *shape);
 /* Keeps @dir as the spare. False if it is not clean or there is one already: then it stays. */
-bool spare_keep(const char *dir, const char *shape);
+bool recycle_keep(const char *dir, const char *shape);
 
 /*
  * Which layers held nothing when the transaction ended: root has one on every writable mount, and
@@ -89,7 +89,7 @@ int layer_lost(const struct txn_record *r, const char *host, const char *upper,
 bool layer_holds_nothing(const char *upper);
 
 /* The layers are about to be written to: what they share with the host they share no more
- * (change/own.h). After journal_op_stale(): a redo could not find it again. */
+ * (layer/unshare.h). After journal_op_stale(): a redo could not find it again. */
 int layers_own(const struct txn_record *r, struct err *e);
 
 /* The layers are about to be changed: takes back what txn_to_disk() has noted. */
@@ -102,34 +102,6 @@ void txn_not_on_disk(const struct txn_record *r);
  */
 bool disk_settled(const struct txn_record *r);
 int disk_unsettle(const struct txn_record *r); /* -errno */
-
-/*
- * Noting what the host has at a path (base.c): who it is, and what it holds, if it bears no change
- * since the transaction began; else nothing. @host: what lies there now. 1 if it was noted, 0,
- * or -1.
- */
-struct base_notes {
-	struct apply *a;
-	/* It is what a commit has put there, wherever that is; and only who is asked for. */
-	bool ours;
-	/* Also who is there of whom nothing else is known (PLAN_LATE): so that what is not
-	 * named was not there. */
-	bool whole;
-	struct plan_writer *w;
-	struct known *known; /* so far */
-	int64_t begin;
-	uint64_t kept; /* bytes of text */
-	uint64_t read;
-	struct buf text;
-};
-int base_note(struct base_notes *b, uint32_t layer, const char *rel,
-	      const struct ident *host, struct err *e);
-void base_notes_free(struct base_notes *b); /* not the writer */
-
-/* Those noted while the command ran, those noted at its end, and after a commit: left-OP. */
-#define SEEN "seen"
-#define BASE "base"
-#define LEFT_NEW "left.new"
 
 /* Puts it on the books; @op may be 0. */
 void txn_note(struct home *h, const char *event, int64_t txn, int64_t op);

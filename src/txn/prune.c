@@ -41,7 +41,7 @@ static size_t parent_len(const char *path)
 	return (size_t)(strrchr(path, '/') - path);
 }
 
-/* What a commit across filesystems keeps beside the host's tree (change/stage.c). */
+/* What a commit across filesystems keeps beside the host's tree (plan/stage.c). */
 static void add_beside(const struct layer_record *l, struct names *dirs)
 {
 	AUTO_FREE char *dir = xstrdup(l->dir), *path = NULL;
@@ -200,10 +200,10 @@ static bool keep_spare(const struct txn_record *r, const char *dir)
 	for (size_t i = 0; i < r->nlayers; i++) {
 		size_t n = parent_len(r->layers[i].dir);
 
-		spare_shape(&shape, r->layers[i].kind,
-			    strlen(dir) == n && memcmp(r->layers[i].dir, dir, n) == 0);
+		recycle_shape(&shape, r->layers[i].kind,
+			      strlen(dir) == n && memcmp(r->layers[i].dir, dir, n) == 0);
 	}
-	return spare_keep(dir, buf_str(&shape));
+	return recycle_keep(dir, buf_str(&shape));
 }
 
 void data_retire(const struct txn_record *r)

@@ -6,7 +6,7 @@
 
 #include "audit/audit.h"
 #include "base/err.h"
-#include "change/change.h"
+#include "diff/change.h"
 #include "journal/journal.h"
 #include "snap/view.h"
 
@@ -126,7 +126,7 @@ int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
  * array (not what it points to). */
 struct change_layer *txn_layers(const struct txn_record *r, size_t *n);
 
-/* The directory that it works on in place (txn/inplace.h), or NULL if it does not. */
+/* The directory that it works on in place (inplace/inplace.h), or NULL if it does not. */
 const char *txn_in_place(const struct txn_record *r);
 
 /*

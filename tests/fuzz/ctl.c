@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ctl/ctl.h"
 #include "fuzz.h"
-#include "runner/ctl.h"
 
 enum { FDS_MAX = 3, LEN_MAX = 4096 };
 

@@ -2,7 +2,7 @@
 /* A file that calls itself git's index, as whoever works inside has left it. */
 #include <stdlib.h>
 
-#include "change/gitindex.h"
+#include "diff/gitindex.h"
 #include "fuzz.h"
 
 struct seen {

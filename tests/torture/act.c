@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "commit/commit.h"
+#include "host/after_commit.h"
+#include "host/base.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
+#include "timeline/timeline.h"
 #include "torture.h"
-#include "txn/checkpoint.h"
-#include "txn/commit.h"
-#include "txn/left.h"
 
 void die(const char *fmt, ...)
 {
@@ -86,7 +87,7 @@ static int do_begin(struct home *h, const struct site *s, enum action a, struct 
 	if (act_view(h, s, a, &v, e) < 0 ||
 	    txn_prepare(h, &v, NULL, argv, "{}", t, e) < 0)
 		return -1;
-	if (checks_record(h, t, e) == 0)
+	if (timeline_record(h, t, e) == 0)
 		return 0;
 	txn_close(t);
 	return -1;
@@ -155,7 +156,7 @@ static int do_touch(struct home *h, const struct site *s, const struct txn *t,
 	int64_t op = 0;
 
 	if (journal_op_each(h->journal, t->rec.id, find_commit, &op, e) < 0 ||
-	    txn_note_left(h, t, op, e) < 0)
+	    after_commit_note(h, t, op, e) < 0)
 		return -1;
 	tree_touch(s);
 	return 0;

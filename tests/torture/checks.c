@@ -9,33 +9,33 @@
 
 #include "base/cleanup.h"
 #include "ckpt/parts.h"
+#include "host/known.h"
+#include "timeline/parts.h"
 #include "torture.h"
-#include "txn/checks_parts.h"
-#include "txn/known.h"
 
-static int take(struct checks *c, struct err *e)
+static int take(struct timeline *c, struct err *e)
 {
 	const struct ckpt_wish w = { .cause = "request" };
 	const struct ckpt_record *made;
 
-	if (checks_take(c, &w, &made, e) < 0)
+	if (timeline_take(c, &w, &made, e) < 0)
 		return -1;
 	return made ? 0 : err_set(e, ERR_STATE, "no checkpoint was made");
 }
 
-static int restore(struct checks *c, const struct site *s, struct err *e)
+static int restore(struct timeline *c, const struct site *s, struct err *e)
 {
 	static const char *const names[] = { "plain", "link-new", "more1", "sparse-new" };
 	const char *paths[ARRAY_SIZE(names) + 1] = { 0 };
-	struct checks_gone g;
+	struct timeline_gone g;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		paths[i] = xasprintf("%s/%s", s->host[0], names[i]);
-	return checks_go(c, 1, paths, &g, e);
+	return timeline_go(c, 1, paths, &g, e);
 }
 
 /* As the verb does it, with a view of our own. */
-static int fork_from(struct home *h, const struct site *s, struct checks *c,
+static int fork_from(struct home *h, const struct site *s, struct timeline *c,
 		     struct err *e)
 {
 	char word[] = "command";
@@ -47,23 +47,23 @@ static int fork_from(struct home *h, const struct site *s, struct checks *c,
 	    txn_prepare(h, &v, NULL, argv, "{}", &t, e) < 0)
 		return -1;
 	known_inherit(h, &c->t->rec, &t.rec);
-	if (checks_fill(c, 1, &v, e) < 0) {
+	if (timeline_fill(c, 1, &v, e) < 0) {
 		txn_abandon(&t);
 		return -1;
 	}
-	return checks_record(h, &t, e) < 0 ? -1 : txn_end(h, &t, 0, "fork", e);
+	return timeline_record(h, &t, e) < 0 ? -1 : txn_end(h, &t, 0, "fork", e);
 }
 
 int check_act(struct home *h, const struct site *s, struct txn *t, enum action a,
 	      struct err *e)
 {
-	struct checks_gone g;
-	struct checks *c;
+	struct timeline_gone g;
+	struct timeline *c;
 	int r;
 
 	if (a == ACT_CHECKPOINT_THIN)
 		setenv("STET_CHECKPOINT_MAX", "2", 1);
-	if (checks_open(h, t, a != ACT_FORK, &c, e) < 0)
+	if (timeline_open(h, t, a != ACT_FORK, &c, e) < 0)
 		return -1;
 	if (a == ACT_CHECKPOINT || a == ACT_CHECKPOINT_THIN)
 		r = take(c, e);
@@ -72,8 +72,8 @@ int check_act(struct home *h, const struct site *s, struct txn *t, enum action a
 	else if (a == ACT_FORK)
 		r = fork_from(h, s, c, e);
 	else
-		r = checks_go(c, a == ACT_GO ? 1 : 2, NULL, &g, e);
-	checks_close(c);
+		r = timeline_go(c, a == ACT_GO ? 1 : 2, NULL, &g, e);
+	timeline_close(c);
 	return r;
 }
 
@@ -95,12 +95,12 @@ static bool has_content(const struct ck_layer *l, const struct ck_entry *en)
 }
 
 /* A state without its contents is none. */
-static bool is_whole(struct checks *c, int64_t seq, struct err *e)
+static bool is_whole(struct timeline *c, int64_t seq, struct err *e)
 {
 	struct ck_state state;
 	bool whole = true;
 
-	if (checks_state(c, seq, &state, e) < 0)
+	if (timeline_state(c, seq, &state, e) < 0)
 		return false;
 	for (size_t i = 0; i < state.n && whole; i++) {
 		const struct ck_entry *en = state.v[i];
@@ -118,22 +118,22 @@ static bool is_whole(struct checks *c, int64_t seq, struct err *e)
 void check_look(struct home *h, struct txn *t, struct result *r)
 {
 	const struct ckpt_records *all;
-	struct checks *c;
+	struct timeline *c;
 	struct err e;
 
 	if (t->rec.state == TXN_PRUNED)
 		return;
 	for (size_t i = 0; i < HOSTS && i < t->rec.nlayers; i++)
 		snprintf(r->up[i], sizeof(r->up[i]), "%s/up", t->rec.layers[i].dir);
-	if (checks_open(h, t, false, &c, &e) < 0) {
+	if (timeline_open(h, t, false, &c, &e) < 0) {
 		snprintf(r->complaint, sizeof(r->complaint), "checkpoints: %s", e.msg);
 		return;
 	}
-	all = checks_all(c);
+	all = timeline_all(c);
 	r->points = (unsigned)all->n;
 	for (size_t i = 0; i < all->n; i++)
 		if (!is_whole(c, all->v[i].seq, &e))
 			snprintf(r->complaint, sizeof(r->complaint),
 				 "checkpoint %lld: %s", (long long)all->v[i].seq, e.msg);
-	checks_close(c);
+	timeline_close(c);
 }

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "change/change.h"
+#include "diff/change.h"
 
 /*
  * A host tree and an upper made by hand in a temporary directory. Every object has the

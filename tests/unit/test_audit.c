@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "audit/parts.h"
-#include "audit/shelf.h"
+#include "audit/volumes.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "sys/rmtree.h"
@@ -423,14 +423,14 @@ static void test_lost_head_is_remembered(void **state)
 static size_t volumes(const struct books *b, uint64_t *first)
 {
 	AUTO_CLOSE int dir = open(b->dir, O_PATH | O_DIRECTORY);
-	struct shelf s;
+	struct volumes s;
 	size_t n;
 
-	assert_int_equal(shelf_list(dir, &s), 0);
+	assert_int_equal(volumes_list(dir, &s), 0);
 	n = s.n;
 	if (first)
 		*first = n ? s.v[0] : 0;
-	shelf_free(&s);
+	volumes_free(&s);
 	return n;
 }
 

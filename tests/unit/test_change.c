@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "change/compare.h"
+#include "diff/compare.h"
 
 enum host_is { H_NONE, H_FILE, H_EMPTY, H_FULL, H_LINK, H_FIFO, H_KINDS };
 enum upper_is {

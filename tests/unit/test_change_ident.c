@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "change/ident.h"
+#include "layer/ident.h"
 
 /* What an object is recognised by, and what tells another version of it. */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "change/patch.h"
+#include "diff/patch.h"
 
 /* The patch of everything, renames found. Free it. */
 static char *patch_of(struct fixture *f, struct patch_stat *sum)

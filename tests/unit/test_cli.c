@@ -13,10 +13,10 @@
 #include "base/cleanup.h"
 #include "cli/parse.h"
 #include "cli/show.h"
-#include "ops/json.h"
-#include "ops/meta.h"
-#include "ops/sandbox.h"
-#include "ops/verbs.h"
+#include "session/json.h"
+#include "session/sandbox.h"
+#include "verbs/meta.h"
+#include "verbs/verbs.h"
 
 /* A verb with an option of each type. */
 struct all_req {

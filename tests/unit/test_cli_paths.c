@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/show.h"
-#include "ops/ctx.h"
-#include "ops/paths.h"
+#include "session/ctx.h"
+#include "session/paths.h"
 #include "txn/chosen.h"
 
 static void join(struct buf *b, char *const *v)

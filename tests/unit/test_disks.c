@@ -14,10 +14,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "change/apply_parts.h"
+#include "commit/operate.h"
+#include "plan/parts.h"
 #include "sys/fs.h"
 #include "sys/rmtree.h"
-#include "txn/operate.h"
 
 /* Two filesystems, each with a tree and the upper of the other. */
 static char here[] = "/var/tmp/stet-disks.XXXXXX", there[] = "/dev/shm/stet-disks.XXXXXX";

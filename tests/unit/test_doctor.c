@@ -19,9 +19,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "ops/doctor.h"
-#include "ops/doctor_parts.h"
-#include "sys/probe.h"
+#include "doctor/doctor.h"
+#include "doctor/parts.h"
+#include "doctor/probe.h"
 
 static char *scratch;
 

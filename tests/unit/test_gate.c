@@ -20,9 +20,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "gate/image.h"
-#include "gate/recall.h"
+#include "gate/image_cache.h"
 #include "gate/wire.h"
-#include "sys/peek.h"
+#include "sys/procmem.h"
 
 #define LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -47,14 +47,15 @@ static void strings(void **state)
 	char out[64], *end = edge();
 
 	(void)state;
-	assert_int_equal(peek_string(getpid(), at("word"), out, sizeof(out)), 4);
+	assert_int_equal(procmem_string(getpid(), at("word"), out, sizeof(out)), 4);
 	assert_string_equal(out, "word");
-	assert_int_equal(peek_string(getpid(), at("word"), out, 4), -ENAMETOOLONG);
+	assert_int_equal(procmem_string(getpid(), at("word"), out, 4), -ENAMETOOLONG);
 	memcpy(end - 5, "last", 5);
-	assert_int_equal(peek_string(getpid(), at(end - 5), out, sizeof(out)), 4);
+	assert_int_equal(procmem_string(getpid(), at(end - 5), out, sizeof(out)), 4);
 	memcpy(end - 5, "lasts", 5);
-	assert_int_equal(peek_string(getpid(), at(end - 5), out, sizeof(out)), -EFAULT);
-	assert_int_equal(peek_string(getpid(), 8, out, sizeof(out)), -EFAULT);
+	assert_int_equal(procmem_string(getpid(), at(end - 5), out, sizeof(out)),
+			 -EFAULT);
+	assert_int_equal(procmem_string(getpid(), 8, out, sizeof(out)), -EFAULT);
 }
 
 /* One behind the other, as xargs has them; the other way round; one that ends with the memory. */
@@ -73,7 +74,7 @@ static void many_in_a_row(void **state)
 			      "abcdefghijklmnopqrstuvwxyzabcd") +
 		     1;
 	}
-	text = peek_args(getpid(), at(v), NULL, &len, &n);
+	text = procmem_args(getpid(), at(v), NULL, &len, &n);
 	assert_non_null(text);
 	assert_int_equal(n, MANY);
 	assert_int_equal(len, p - block);
@@ -88,13 +89,13 @@ static void many_in_a_row(void **state)
 	v[MANY - 1] = memcpy(end - 5, "last", 5);
 	for (size_t i = 0; i < MANY; i++)
 		total += strlen(strcpy(want + total, v[i])) + 1;
-	text = peek_args(getpid(), at(v), NULL, &len, &n);
+	text = procmem_args(getpid(), at(v), NULL, &len, &n);
 	assert_non_null(text);
 	assert_int_equal(len, total);
 	assert_memory_equal(text, want, len);
 	free(text);
 	memcpy(end - 5, "lasts", 5);
-	assert_null(peek_args(getpid(), at(v), NULL, &len, &n));
+	assert_null(procmem_args(getpid(), at(v), NULL, &len, &n));
 	assert_int_equal(errno, EFAULT);
 	free(v);
 	free(block);
@@ -105,47 +106,48 @@ static void arguments(void **state)
 {
 	enum { MANY = 5000 };
 	const char **many = calloc(MANY + 1, sizeof(*many));
-	char *text, *big = malloc(PEEK_ARG_MAX + 1), *end = edge();
+	char *text, *big = malloc(PROCMEM_ARG_MAX + 1), *end = edge();
 	const char *few[] = { "a", "", "long", NULL };
 	size_t len, n;
 
 	(void)state;
-	text = peek_args(getpid(), at(few), NULL, &len, &n);
+	text = procmem_args(getpid(), at(few), NULL, &len, &n);
 	assert_int_equal(n, 3);
 	assert_int_equal(len, 8);
 	assert_memory_equal(text, "a\0\0long", 8);
 	free(text);
-	text = peek_args(getpid(), 0, NULL, &len, &n); /* the kernel makes one of none */
+	text = procmem_args(getpid(), 0, NULL, &len,
+			    &n); /* the kernel makes one of none */
 	assert_int_equal(n, 1);
 	assert_int_equal(len, 1);
 	free(text);
 	for (size_t i = 0; i < MANY; i++)
 		many[i] = "xy";
-	text = peek_args(getpid(), at(many), NULL, &len, &n);
+	text = procmem_args(getpid(), at(many), NULL, &len, &n);
 	assert_int_equal(n, MANY);
 	assert_int_equal(len, MANY * 3);
 	free(text);
-	memset(big, 'b', PEEK_ARG_MAX + 1);
-	big[PEEK_ARG_MAX - 1] = '\0';
+	memset(big, 'b', PROCMEM_ARG_MAX + 1);
+	big[PROCMEM_ARG_MAX - 1] = '\0';
 	few[1] = big;
-	text = peek_args(getpid(), at(few), NULL, &len, &n);
-	assert_int_equal(len, 2 + PEEK_ARG_MAX + 5);
+	text = procmem_args(getpid(), at(few), NULL, &len, &n);
+	assert_int_equal(len, 2 + PROCMEM_ARG_MAX + 5);
 	free(text);
-	big[PEEK_ARG_MAX - 1] = 'b';
-	big[PEEK_ARG_MAX] = '\0';
-	assert_null(peek_args(getpid(), at(few), NULL, &len, &n));
+	big[PROCMEM_ARG_MAX - 1] = 'b';
+	big[PROCMEM_ARG_MAX] = '\0';
+	assert_null(procmem_args(getpid(), at(few), NULL, &len, &n));
 	assert_int_equal(errno, E2BIG);
 	big[100000] = '\0';
 	for (size_t i = 0; i < MANY; i++)
 		many[i] = big;
-	assert_null(peek_args(getpid(), at(many), NULL, &len, &n));
+	assert_null(procmem_args(getpid(), at(many), NULL, &len, &n));
 	assert_int_equal(errno, E2BIG);
 	few[1] = (const char *)8;
-	assert_null(peek_args(getpid(), at(few), NULL, &len, &n));
+	assert_null(procmem_args(getpid(), at(few), NULL, &len, &n));
 	assert_int_equal(errno, EFAULT);
 	/* A vector that runs into nothing. */
 	memcpy(end - 8, &many[0], 8);
-	assert_null(peek_args(getpid(), at(end - 8), NULL, &len, &n));
+	assert_null(procmem_args(getpid(), at(end - 8), NULL, &len, &n));
 	assert_int_equal(errno, EFAULT);
 	free(many);
 	free(big);
@@ -156,7 +158,7 @@ static void first_look(void **state)
 {
 	char *page = edge() - 4096, *second = edge() - 4096;
 	const char **v = (const char **)page;
-	struct peek_exec seen;
+	struct procmem_exec seen;
 	char *text;
 	size_t len, n;
 
@@ -166,39 +168,39 @@ static void first_look(void **state)
 	v[0] = page + 64;
 	v[1] = page + 80;
 	v[2] = NULL;
-	assert_int_equal(peek_exec(getpid(), at(page + 64), at(v), &seen), 9);
+	assert_int_equal(procmem_exec(getpid(), at(page + 64), at(v), &seen), 9);
 	assert_string_equal(seen.path, "/bin/prog");
 	/* No look any more: what is there now does not matter. */
 	page[80] = 'b';
-	text = peek_args(getpid(), at(v), &seen, &len, &n);
+	text = procmem_args(getpid(), at(v), &seen, &len, &n);
 	assert_int_equal(n, 2);
 	assert_memory_equal(text, "/bin/prog\0a", 12);
 	free(text);
 	/* One of them elsewhere, or before the path: all are read. */
 	v[1] = strcpy(second, "elsewhere");
-	assert_int_equal(peek_exec(getpid(), at(page + 64), at(v), &seen), 9);
-	text = peek_args(getpid(), at(v), &seen, &len, &n);
+	assert_int_equal(procmem_exec(getpid(), at(page + 64), at(v), &seen), 9);
+	text = procmem_args(getpid(), at(v), &seen, &len, &n);
 	assert_int_equal(len, 20);
 	assert_memory_equal(text, "/bin/prog\0elsewhere", 20);
 	free(text);
 	/* A vector without an end, a path without one, one that is not there. */
 	for (size_t i = 0; i < 4096 / sizeof(*v); i++)
 		v[i] = page;
-	assert_int_equal(peek_exec(getpid(), at(second), at(v), &seen), 9);
-	assert_null(peek_args(getpid(), at(v), &seen, &len, &n));
+	assert_int_equal(procmem_exec(getpid(), at(second), at(v), &seen), 9);
+	assert_null(procmem_args(getpid(), at(v), &seen, &len, &n));
 	assert_int_equal(errno, EFAULT);
 	memset(second, 'x', 4096);
-	assert_int_equal(peek_exec(getpid(), at(second + 8), at(v), &seen), -EFAULT);
-	assert_int_equal(peek_exec(getpid(), at(second), at(v), &seen), -ENAMETOOLONG);
-	assert_int_equal(peek_exec(getpid(), 8, at(v), &seen), -EFAULT);
+	assert_int_equal(procmem_exec(getpid(), at(second + 8), at(v), &seen), -EFAULT);
+	assert_int_equal(procmem_exec(getpid(), at(second), at(v), &seen), -ENAMETOOLONG);
+	assert_int_equal(procmem_exec(getpid(), 8, at(v), &seen), -EFAULT);
 	second[4095] = '\0';
-	assert_int_equal(peek_exec(getpid(), at(second + 4000), 0, &seen), 95);
-	text = peek_args(getpid(), 0, &seen, &len, &n);
+	assert_int_equal(procmem_exec(getpid(), at(second + 4000), 0, &seen), 95);
+	text = procmem_args(getpid(), 0, &seen, &len, &n);
 	assert_int_equal(n, 1);
 	free(text);
 }
 
-static struct recall *recall;
+static struct image_cache *recall;
 
 static int ask(const char *path, int dir, unsigned flags, bool again, struct image *i)
 {
@@ -226,14 +228,14 @@ static int asked(const char *path, int dir, unsigned flags, struct image *i)
 static int new_recall(void **state)
 {
 	(void)state;
-	recall = recall_new();
+	recall = image_cache_new();
 	return 0;
 }
 
 static int no_recall(void **state)
 {
 	(void)state;
-	recall_free(recall);
+	image_cache_free(recall);
 	return 0;
 }
 
@@ -341,9 +343,9 @@ static void loaders(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LEN(yes); i++)
-		assert_true(known_loader(yes[i]));
+		assert_true(programs_loader(yes[i]));
 	for (size_t i = 0; i < LEN(no); i++)
-		assert_false(known_loader(no[i]));
+		assert_false(programs_loader(no[i]));
 }
 
 static void packets(void **state)

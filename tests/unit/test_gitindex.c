@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "change/gitindex.h"
+#include "diff/gitindex.h"
 
 /* git's index, made by hand: what counts of it, and that nothing is read beyond its end. What git
  * itself makes of one is in tests/live/test_git.py. */

@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "runner/limit.h"
+#include "limits/limit.h"
 #include "sys/rmtree.h"
 
 static char top[64];

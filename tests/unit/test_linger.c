@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "runner/linger.h"
+#include "runner/unmount.h"
 
 /* A pipe stands for the mount: its end is read when nobody has the other end any more. */
 struct fixture {
@@ -54,8 +54,8 @@ static void test_who_waits_finds_it_gone(void **state)
 {
 	struct fixture *f = *state;
 
-	linger(f->mount[1], f->dir);
-	linger_await(f->dir);
+	unmount_later(f->mount[1], f->dir);
+	unmount_await(f->dir);
 	assert_true(is_gone(f));
 }
 
@@ -63,20 +63,20 @@ static void test_who_made_it_is_not_the_last(void **state)
 {
 	struct fixture *f = *state;
 
-	linger(f->mount[1], f->dir);
+	unmount_later(f->mount[1], f->dir);
 	errno = 0;
 	assert_int_equal(fcntl(f->mount[1], F_GETFD), -1);
 	assert_int_equal(errno, EBADF);
-	linger_await(f->dir);
+	unmount_await(f->dir);
 }
 
 static void test_without_a_layer_it_goes_at_once(void **state)
 {
 	struct fixture *f = *state;
 
-	linger(f->mount[1], "/nonexistent");
+	unmount_later(f->mount[1], "/nonexistent");
 	assert_true(is_gone(f));
-	linger_await("/nonexistent");
+	unmount_await("/nonexistent");
 }
 
 /* Whoever is about to mount the layer keeps others from lingering there: they go at once. */
@@ -86,7 +86,7 @@ static void test_in_somebodys_way_it_goes_at_once(void **state)
 	int fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	linger(f->mount[1], f->dir);
+	unmount_later(f->mount[1], f->dir);
 	assert_true(is_gone(f));
 	close(fd);
 }

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "snap/looked.h"
+#include "snap/adopt_cache.h"
 
 static char memory[64];
 
@@ -35,9 +35,9 @@ static int drop_memory(void **state)
 static void test_nothing_is_known(void **state)
 {
 	(void)state;
-	assert_false(looked_lately(memory, "/a"));
-	looked_note("/nonexistent/looked", "/a");
-	assert_false(looked_lately("/nonexistent/looked", "/a"));
+	assert_false(adopt_cache_fresh(memory, "/a"));
+	adopt_cache_note("/nonexistent/looked", "/a");
+	assert_false(adopt_cache_fresh("/nonexistent/looked", "/a"));
 }
 
 static void test_one_tree(void **state)
@@ -45,16 +45,16 @@ static void test_one_tree(void **state)
 	struct stat st;
 
 	(void)state;
-	looked_note(memory, "/a");
-	assert_true(looked_lately(memory, "/a"));
-	assert_false(looked_lately(memory, "/b"));
-	assert_false(looked_lately(memory, "/a/"));
+	adopt_cache_note(memory, "/a");
+	assert_true(adopt_cache_fresh(memory, "/a"));
+	assert_false(adopt_cache_fresh(memory, "/b"));
+	assert_false(adopt_cache_fresh(memory, "/a/"));
 	for (int i = 0; i < 10000; i++) {
 		char dir[32];
 
 		snprintf(dir, sizeof(dir), "/other/%d", i);
-		looked_note(memory, dir);
-		assert_true(looked_lately(memory, dir));
+		adopt_cache_note(memory, dir);
+		assert_true(adopt_cache_fresh(memory, dir));
 	}
 	assert_int_equal(stat(memory, &st), 0);
 	assert_true(st.st_size <= 1024);
@@ -78,18 +78,18 @@ static void age(int64_t seconds)
 static void test_it_is_forgotten(void **state)
 {
 	(void)state;
-	looked_note(memory, "/a");
-	age(LOOKED_SECONDS - 5);
-	assert_true(looked_lately(memory, "/a"));
+	adopt_cache_note(memory, "/a");
+	age(ADOPT_CACHE_SECONDS - 5);
+	assert_true(adopt_cache_fresh(memory, "/a"));
 	age(5);
-	assert_false(looked_lately(memory, "/a"));
+	assert_false(adopt_cache_fresh(memory, "/a"));
 	/* The clock was set back since. */
-	looked_note(memory, "/a");
+	adopt_cache_note(memory, "/a");
 	age(-10);
-	assert_false(looked_lately(memory, "/a"));
-	looked_note(memory, "/a");
+	assert_false(adopt_cache_fresh(memory, "/a"));
+	adopt_cache_note(memory, "/a");
 	assert_int_equal(truncate(memory, 3), 0);
-	assert_false(looked_lately(memory, "/a"));
+	assert_false(adopt_cache_fresh(memory, "/a"));
 }
 
 int main(void)

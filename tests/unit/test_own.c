@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "change/ident.h"
-#include "change/own.h"
+#include "layer/ident.h"
+#include "layer/unshare.h"
 
 /* Parting a layer from the host, also where another one has begun with it and was killed. */
 
@@ -72,10 +72,10 @@ static void test_parted(void **state)
 	struct fixture *f = *state;
 	AUTO_CLOSE int old = make_shared(f);
 
-	assert_int_equal(own_layer(&f->layer), 0);
+	assert_int_equal(unshare_layer(&f->layer), 0);
 	check_parted(f, old, 3);
 	/* Nothing to do any more. */
-	assert_int_equal(own_layer(&f->layer), 0);
+	assert_int_equal(unshare_layer(&f->layer), 0);
 	check_parted(f, old, 3);
 }
 
@@ -94,7 +94,7 @@ static void killed_after(struct fixture *f, size_t done)
 		assert_int_equal(linkat(old, copy, f->u, names[i], 0), 0);
 	}
 	make_file(old, "own/new", "half");
-	assert_int_equal(own_layer(&f->layer), 0);
+	assert_int_equal(unshare_layer(&f->layer), 0);
 	check_parted(f, old, 3);
 }
 
@@ -124,7 +124,7 @@ static void test_another_version(void **state)
 	make_dir(old, "own");
 	make_file(old, longer, "other");
 	make_file(old, "own/1-2-3-4", "nobody's");
-	assert_int_equal(own_layer(&f->layer), 0);
+	assert_int_equal(unshare_layer(&f->layer), 0);
 	check_parted(f, old, 3);
 }
 
@@ -136,7 +136,7 @@ static void test_left_alone(void **state)
 	uint64_t ino = look(f->u, "a").ino;
 
 	assert_int_equal(unlinkat(f->h, "x", 0), 0);
-	assert_int_equal(own_layer(&f->layer), 0);
+	assert_int_equal(unshare_layer(&f->layer), 0);
 	assert_int_equal(look(f->u, "a").ino, ino);
 	assert_int_equal(look(f->u, "d/b").ino, ino);
 	assert_int_equal(look(old, "own").mode, 0);

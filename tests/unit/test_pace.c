@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "ops/pace.h"
+#include "session/checkpoint_rate.h"
 
 /* So many calls, such a time apart, and how many of them are kept. */
 static const struct {
@@ -29,12 +29,12 @@ static void test_even(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(even); i++) {
-		struct pace p = { 0 };
+		struct checkpoint_rate p = { 0 };
 		int kept = 0;
 
 		for (int k = 0; k < even[i].calls; k++)
-			kept += pace_keeps(&p, 1000 + (int64_t)k * even[i].apart_ms,
-					   false);
+			kept += checkpoint_rate_keeps(
+				&p, 1000 + (int64_t)k * even[i].apart_ms, false);
 		if (kept != even[i].kept)
 			fail_msg("%s: %d of %d were kept, not %d", even[i].what, kept,
 				 even[i].calls, even[i].kept);
@@ -43,32 +43,32 @@ static void test_even(void **state)
 
 static void test_a_pause_ends_a_burst(void **state)
 {
-	struct pace p = { 0 };
+	struct checkpoint_rate p = { 0 };
 	int64_t now = 1000;
 
 	(void)state;
-	while (pace_keeps(&p, now, true))
+	while (checkpoint_rate_keeps(&p, now, true))
 		now += 60;
 	now += 299;
-	assert_false(pace_keeps(&p, now - 240, true));
-	assert_true(pace_keeps(&p, now + 60, true));
+	assert_false(checkpoint_rate_keeps(&p, now - 240, true));
+	assert_true(checkpoint_rate_keeps(&p, now + 60, true));
 	for (int i = 1; i < 5; i++)
-		assert_true(pace_keeps(&p, now + 60 + 60 * i, true));
-	assert_false(pace_keeps(&p, now + 60 + 60 * 5, true));
+		assert_true(checkpoint_rate_keeps(&p, now + 60 + 60 * i, true));
+	assert_false(checkpoint_rate_keeps(&p, now + 60 + 60 * 5, true));
 }
 
 /* git rev-parse, and a moment later what the agent is about to do. */
 static void test_text_says_more(void **state)
 {
-	struct pace p = { 0 };
+	struct checkpoint_rate p = { 0 };
 
 	(void)state;
-	assert_true(pace_keeps(&p, 1000, false));
-	assert_false(pace_keeps(&p, 1010, false));
-	assert_true(pace_keeps(&p, 1020, true));
-	assert_false(pace_keeps(&p, 1030, true));
-	assert_false(pace_keeps(&p, 1040, false));
-	assert_true(pace_keeps(&p, 1070, false));
+	assert_true(checkpoint_rate_keeps(&p, 1000, false));
+	assert_false(checkpoint_rate_keeps(&p, 1010, false));
+	assert_true(checkpoint_rate_keeps(&p, 1020, true));
+	assert_false(checkpoint_rate_keeps(&p, 1030, true));
+	assert_false(checkpoint_rate_keeps(&p, 1040, false));
+	assert_true(checkpoint_rate_keeps(&p, 1070, false));
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "relay_harness.h"
-#include "runner/modes.h"
+#include "tty/modes.h"
 
 /* Control messages. */
 

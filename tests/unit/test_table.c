@@ -14,11 +14,11 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "change/plan.h"
+#include "host/keys.h"
+#include "host/known.h"
+#include "host/table.h"
+#include "plan/plan.h"
 #include "sys/fs.h"
-#include "txn/keys.h"
-#include "txn/known.h"
-#include "txn/table.h"
 
 static char place[64];
 static int dir;

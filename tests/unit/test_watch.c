@@ -276,7 +276,7 @@ static int look_at_told(struct ck_scan *s, struct ck_state *now)
 	int r;
 
 	assert_true(ck_watch_read(s->watch, &changed));
-	r = ck_look_again(s, &changed, now, &e);
+	r = ck_rescan(s, &changed, now, &e);
 	ck_paths_free(&changed);
 	return r;
 }
@@ -333,7 +333,7 @@ static void test_forced(void **state)
 	ck_paths_add(&again, 0, "two", CK_FORCED);
 	ck_paths_add(&again, 0, "gone", CK_FORCED);
 	ck_paths_add(&again, 0, "d", CK_FORCED);
-	assert_int_equal(ck_look_again(&s, &again, &now, &e), 0);
+	assert_int_equal(ck_rescan(&s, &again, &now, &e), 0);
 	a = ck_find(&now, 0, "two");
 	b = ck_find(&now, 0, "d/two");
 	assert_non_null(a);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_COMMIT_BLAME_H
+#define STET_COMMIT_BLAME_H
+
+#include "commit/commit.h"
+
+/*
+ * Who has changed the host at these paths: another transaction, by a commit at or after @since
+ * that stands? Sets @by of the first of the notes, to the newest. What cannot be read is not
+ * known. Private to the room.
+ */
+void blame_notes(struct home *h, int64_t self, int64_t since, struct path_notes *n);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_COMMIT_COMMIT_H
+#define STET_COMMIT_COMMIT_H
+
+#include "plan/plan.h"
+#include "txn/notes.h"
+#include "txn/txn.h"
+
+/*
+ * Commit, undo, redo, recovery.
+ *
+ * Promises (in addition to the invariants of txn.h):
+ *  5. COMMITTING and UNDOING are entered only when the complete change list is durable and
+ *     the data is durable; from there recovery goes forward, or, at a conflict, back:
+ *     the tree is the old one or the new one.
+ *  6. A change list is never edited once it is finished.
+ *  7. After a commit the transaction holds what it replaced: undo is the same steps, backwards.
+ */
+
+typedef void commit_progress(void *arg, uint64_t done, uint64_t total);
+
+struct commit_wish {
+	/* Absolute paths (with what is below them) or glob patterns, as chosen.h has them;
+	 * NULL: everything. */
+	const char *const *paths;
+	/* Conflicting paths decided by the user; same form; NULL: none. A path that is in
+	 * both alike (chosen_side()): ERR_USAGE. */
+	const char *const *ours, *const *theirs;
+	bool merge;	   /* merge text where both sides changed it */
+	bool accept_risky; /* what deserves a look has had it */
+	bool dry_run;
+	const char *message; /* or NULL */
+	/*
+	 * What else there is to say about a change (@target: of a link, or NULL): NULL, or
+	 * words that live until the next call. *deny: it is not to be committed, whatever
+	 * is accepted. The function itself may be NULL.
+	 */
+	const char *(*judge)(void *arg, const struct change *c, const char *target,
+			     bool *deny);
+	void *judge_arg;
+	commit_progress *progress;
+	void *progress_arg;
+};
+
+/* What is said of a path that the command could not change (--read-only). */
+#define TXN_WAS_CLOSED "was read-only for the command"
+
+struct commit_result {
+	int64_t op; /* 0: nothing was done */
+	uint64_t changes, added, modified, deleted, bytes;
+	uint64_t merged;
+	bool left; /* something of the transaction is still pending */
+	bool part; /* undo, redo: of some paths only */
+	struct path_notes conflicts, risks;
+	bool mergeable;		  /* among the conflicts there is a text */
+	uint64_t hidden;	  /* conflicts with what the command could not see */
+	uint64_t closed;	  /* among those denied: what was read-only */
+	struct path_notes denied; /* by wish.judge, or because it was read-only */
+};
+void commit_result_free(struct commit_result *r);
+
+/*
+ * PENDING -> COMMITTED (or PENDING, if paths were chosen and others are left).
+ * ERR_CONFLICT with r->conflicts, ERR_DENIED with r->denied or r->risks: nothing was changed.
+ */
+int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
+	       struct commit_result *r, struct err *e);
+
+/*
+ * Takes back an operation of @t: @op, or 0 for the newest that is not undone; of that, what was
+ * not taken back before. With w->paths only these, of the newest commit that changed any of
+ * them: the transaction stays in its state, unless nothing else is left of its newest
+ * commit. ERR_CONFLICT with r->conflicts if the host has changed since.
+ */
+int txn_undo(struct home *h, struct txn *t, int64_t op, const struct commit_wish *w,
+	     struct commit_result *r, struct err *e);
+
+/*
+ * Does again what was undone last, be it a whole operation or a part: takes back the newest undo
+ * that was not taken back, so that repeated undos and redos are a stack. What was undone before
+ * a newer commit or rollback was made, or before the layers were changed in any other way
+ * (explore, rollback to a checkpoint, restore), is superseded: it cannot be done again.
+ */
+int txn_redo(struct home *h, struct txn *t, const struct commit_wish *w,
+	     struct commit_result *r, struct err *e);
+
+/*
+ * Calls @fn for each path that an operation has changed, chosen as in txn_undo() or, with @redo,
+ * txn_redo(); a directory that was moved whole is one. Ends early if it does not return 0.
+ */
+typedef int path_fn(void *arg, const char *path, struct err *e);
+int txn_op_paths(struct home *h, const struct txn *t, int64_t op, bool redo, path_fn *fn,
+		 void *arg, struct err *e);
+
+/* The steps of its commits that are not taken back: newest commit first, each in its order. */
+int txn_each_step(struct home *h, const struct txn_record *rec, plan_fn *fn, void *arg,
+		  struct err *e);
+
+/* Finishes or reverses whatever a crash left. *n: how many operations that were. */
+int txn_recover(struct home *h, unsigned *n, struct err *e);
+/* The same if there is anything; a single query if there is not. For every verb. */
+int txn_recover_if_needed(struct home *h, struct err *e);
+
+/* Journal against store against host: calls @fn for everything that is not as it should be. */
+typedef void check_fn(void *arg, const char *what);
+int txn_verify(struct home *h, check_fn *fn, void *arg, unsigned *checked, struct err *e);
+
+#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "diff/compare.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sys/fs.h"
+
+#define PRIVATE_PREFIX "user.overlay."
+#define ESCAPE_PREFIX "user.overlay.overlay."
+
+enum { ROUGH_MIN = 1 << 20 };
+
+void scratch_free(struct scratch *s)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(s->block); i++)
+		free(s->block[i]);
+	for (i = 0; i < ARRAY_SIZE(s->text); i++)
+		buf_free(&s->text[i]);
+	*s = (struct scratch){ 0 };
+}
+
+/*
+ * Errors that only something else than a file gives: it took the file's place. Telling it
+ * by the error saves a stat for each file.
+ */
+static int gone(int r)
+{
+	return r == -ELOOP || r == -ENXIO || r == -ESPIPE || r == -EISDIR ? -ESTALE : r;
+}
+
+int compare_open(int dir, const char *name)
+{
+	AUTO_CLOSE int fd = fs_open_read(dir, name);
+	struct stat st;
+
+	if (fd < 0)
+		return gone(TAKE_FD(fd));
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ESTALE;
+	return TAKE_FD(fd);
+}
+
+/* Reads until @n bytes are there or the file ends; bytes read, or -errno. */
+static ssize_t read_block(int fd, char *to, size_t n, off_t at)
+{
+	size_t have = 0;
+
+	while (have < n) {
+		ssize_t r = pread(fd, to + have, n - have, at + (off_t)have);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		have += (size_t)r;
+	}
+	return (ssize_t)have;
+}
+
+static bool is_sparse(const struct stat *st)
+{
+	return (off_t)st->st_blocks * 512 < st->st_size;
+}
+
+static off_t next_data(int fd, off_t at, off_t size)
+{
+	off_t d = lseek(fd, at, SEEK_DATA);
+
+	if (d >= 0)
+		return d;
+	return errno == ENXIO ? size : at;
+}
+
+/* Both have @size bytes. 1: the same. */
+static int compare_files(int a, int b, off_t size, bool sparse, struct scratch *s)
+{
+	off_t at = 0;
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		if (!s->block[i])
+			s->block[i] = xmalloc(COMPARE_BLOCK);
+	while (at < size) {
+		size_t want = COMPARE_BLOCK;
+		ssize_t n, m;
+
+		if (sparse) {
+			off_t da = next_data(a, at, size), db = next_data(b, at, size);
+
+			at = da < db ? da : db;
+			if (at >= size)
+				break;
+		}
+		if ((off_t)want > size - at)
+			want = (size_t)(size - at);
+		n = read_block(a, s->block[0], want, at);
+		if (n < 0)
+			return (int)n;
+		m = read_block(b, s->block[1], want, at);
+		if (m < 0)
+			return (int)m;
+		if (n != m || memcmp(s->block[0], s->block[1], (size_t)n) != 0)
+			return 0;
+		if (n == 0)
+			break; /* both were cut short meanwhile */
+		at += n;
+	}
+	return 1;
+}
+
+static int compare_links(const struct object *a, const struct object *b,
+			 struct scratch *s)
+{
+	int r = fs_readlink(a->dir, a->name, &s->text[0]);
+
+	if (r == 0)
+		r = fs_readlink(b->dir, b->name, &s->text[1]);
+	if (r < 0)
+		return r == -EINVAL ? -ESTALE : r;
+	return s->text[0].len == s->text[1].len &&
+	       !memcmp(buf_str(&s->text[0]), buf_str(&s->text[1]), s->text[0].len);
+}
+
+int compare_content(const struct object *a, const struct object *b, struct scratch *s)
+{
+	AUTO_CLOSE int fa = -1;
+	AUTO_CLOSE int fb = -1;
+
+	if (S_ISLNK(a->st->st_mode))
+		return compare_links(a, b, s);
+	if (a->st->st_size != b->st->st_size)
+		return 0;
+	if (a->st->st_size == 0)
+		return 1;
+	fa = fs_open_read(a->dir, a->name);
+	if (fa < 0)
+		return gone(TAKE_FD(fa));
+	fb = fs_open_read(b->dir, b->name);
+	if (fb < 0)
+		return gone(TAKE_FD(fb));
+	return gone(compare_files(fa, fb, a->st->st_size,
+				  is_sparse(a->st) && is_sparse(b->st), s));
+}
+
+static bool is_escaped(const char *attr)
+{
+	return !strncmp(attr, ESCAPE_PREFIX, strlen(ESCAPE_PREFIX));
+}
+
+static char *unescape(const char *attr)
+{
+	return xasprintf(PRIVATE_PREFIX "%s", attr + strlen(ESCAPE_PREFIX));
+}
+
+/*
+ * Attributes that are part of a file for its owner: the rest is the kernel's own (labels,
+ * measurements), made anew with each object and not for anybody to carry over.
+ */
+static bool counts(const char *attr)
+{
+	if (!strncmp(attr, PRIVATE_PREFIX, strlen(PRIVATE_PREFIX)))
+		return is_escaped(attr);
+	return !strncmp(attr, "user.", 5) || !strncmp(attr, "system.posix_acl_", 17) ||
+	       !strcmp(attr, "security.capability");
+}
+
+/*
+ * Value of the host's attribute that @attr of the upper stands for. Copy-up takes escaped
+ * names as they are; one that the sandbox set itself is meant without the escape.
+ */
+static int host_value(const struct object *host, const char *attr, struct buf *out)
+{
+	AUTO_FREE char *plain = NULL;
+	int r = fs_xattr_get(host->dir, host->name, attr, out);
+
+	if (r != -ENODATA || !is_escaped(attr))
+		return r;
+	plain = unescape(attr);
+	return fs_xattr_get(host->dir, host->name, plain, out);
+}
+
+/* 1: the same value on both sides; '~': not; '+': the host has none; or -errno. */
+static int same_value(const struct object *upper, const struct object *host,
+		      const char *attr, struct buf *a, struct buf *b)
+{
+	int r = fs_xattr_get(upper->dir, upper->name, attr, a);
+	int q;
+
+	if (r == -ENODATA)
+		return '~'; /* taken away while we looked */
+	if (r < 0 && r != -EACCES && r != -EPERM)
+		return r;
+	q = host_value(host, attr, b);
+	/* The layer may lie on another filesystem than the host's tree, which has none at all. */
+	if (q == -ENODATA || q == -EOPNOTSUPP)
+		return '+';
+	if (q < 0 && q != -EACCES && q != -EPERM)
+		return q;
+	/* Unreadable: the content is too, and was counted as changed already. */
+	if (r < 0 || q < 0)
+		return 1;
+	return a->len == b->len && !memcmp(buf_str(a), buf_str(b), a->len) ? 1 : '~';
+}
+
+static bool listed(const struct buf *list, const char *attr)
+{
+	size_t at, len = strlen(attr) + 1;
+
+	for (at = 0; at < list->len; at += strlen(list->data + at) + 1)
+		if (list->len - at >= len && !memcmp(list->data + at, attr, len))
+			return true;
+	return false;
+}
+
+bool compare_listed(const struct scratch *s, const char *attr)
+{
+	return listed(&s->text[0], attr);
+}
+
+bool compare_bare(const struct scratch *s)
+{
+	return s->text[0].len == 0;
+}
+
+static void tell(compare_xattr_fn *fn, void *arg, char how, const char *attr)
+{
+	AUTO_FREE char *plain = NULL;
+
+	if (!fn)
+		return;
+	if (is_escaped(attr))
+		attr = plain = unescape(attr);
+	fn(arg, how, attr);
+}
+
+int compare_xattrs(const struct object *upper, const struct object *host,
+		   struct scratch *s, compare_xattr_fn *fn, void *arg)
+{
+	struct buf *mine = &s->text[0], *theirs = &s->text[1];
+	const char *p;
+	int r, same = 1;
+
+	if (S_ISLNK(upper->st->st_mode))
+		return 1; /* links have none that count */
+	buf_reset(theirs);
+	r = fs_xattr_list(upper->dir, upper->name, mine);
+	if (r == 0 && host)
+		r = fs_xattr_list(host->dir, host->name, theirs);
+	if (r < 0)
+		return r;
+	for (p = mine->data; p < mine->data + mine->len && (fn || same);
+	     p += strlen(p) + 1) {
+		if (!counts(p))
+			continue;
+		r = host ? same_value(upper, host, p, &s->text[2], &s->text[3]) : '+';
+		if (r < 0)
+			return r;
+		if (r == 1)
+			continue;
+		same = 0;
+		tell(fn, arg, (char)r, p);
+	}
+	for (p = theirs->data; p < theirs->data + theirs->len && (fn || same);
+	     p += strlen(p) + 1) {
+		if (!counts(p) || listed(mine, p))
+			continue;
+		same = 0;
+		tell(fn, arg, '-', p);
+	}
+	return same;
+}
+
+bool compare_owner(const struct change_layer *l, const struct stat *up,
+		   const struct stat *host)
+{
+	if (up->st_uid != host->st_uid && !(l->lax_owner && up->st_uid == l->uid))
+		return false;
+	return up->st_gid == host->st_gid || (l->lax_owner && up->st_gid == l->gid);
+}
+
+static bool same_mode(const struct change_layer *l, const struct stat *up,
+		      const struct stat *host)
+{
+	mode_t diff = (up->st_mode ^ host->st_mode) & 07777;
+
+	if (S_ISLNK(up->st_mode))
+		return true;
+	/*
+	 * A foreign directory is shown as the user's own, with what he may do there as
+	 * the owner's bits: those were not set by anybody inside.
+	 */
+	if (l->lax_owner && S_ISDIR(up->st_mode) && up->st_uid == l->uid &&
+	    host->st_uid != l->uid)
+		diff &= 07077;
+	return diff == 0;
+}
+
+static bool same_mtime(const struct stat *a, const struct stat *b)
+{
+	return a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* A write has set its mtime: that is enough where reading both would take long. */
+static bool is_surely_written(const struct change_layer *l, const struct object *upper,
+			      const struct object *host)
+{
+	return l->rough && S_ISREG(upper->st->st_mode) &&
+	       upper->st->st_size > ROUGH_MIN && !same_mtime(upper->st, host->st);
+}
+
+static int same_content(const struct change_layer *l, const struct object *upper,
+			const struct object *host, struct scratch *s)
+{
+	int r;
+
+	if (is_surely_written(l, upper, host))
+		return 0;
+	switch (upper->st->st_mode & S_IFMT) {
+	case S_IFREG:
+	case S_IFLNK:
+		r = compare_content(upper, host, s);
+		return r == -EACCES || r == -EPERM ? 0 : r;
+	case S_IFCHR:
+	case S_IFBLK:
+		return upper->st->st_rdev == host->st->st_rdev;
+	default:
+		return 1;
+	}
+}
+
+int compare_objects(const struct change_layer *l, const struct object *upper,
+		    const struct object *host, struct scratch *s, unsigned *what)
+{
+	int r;
+
+	*what = 0;
+	if (!same_mode(l, upper->st, host->st))
+		*what |= CHANGE_MODE;
+	if (!compare_owner(l, upper->st, host->st))
+		*what |= CHANGE_OWNER;
+	if (!S_ISDIR(upper->st->st_mode) && !same_mtime(upper->st, host->st))
+		*what |= CHANGE_TIMES;
+	r = same_content(l, upper, host, s);
+	if (r < 0)
+		return r;
+	if (!r)
+		*what |= CHANGE_CONTENT;
+	if (!r && l->brief && S_ISREG(upper->st->st_mode)) /* for compare_bare() */
+		return fs_xattr_list(upper->dir, upper->name, &s->text[0]);
+	r = compare_xattrs(upper, host, s, NULL, NULL);
+	if (r < 0)
+		return r;
+	if (!r)
+		*what |= CHANGE_XATTR;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_DIFF_GIT2_H
+#define STET_DIFF_GIT2_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * What libgit2 is wanted for. It and its 17 libraries are not in our own process: a program
+ * of its own, stet-text, is started at the first question, confined to computing, and ends
+ * with us. For this room only; merge.h has the other questions.
+ */
+
+enum { GIT2_ID = 20 };
+
+struct git2_diff {
+	uint64_t added, removed;
+	unsigned char id[2][GIT2_ID]; /* git's names of the two contents */
+};
+
+/*
+ * Appends the hunks between two texts to @hunks (NULL: not wanted). A side that is NULL is
+ * no file. ERR_UNSUPPORTED if the program cannot be started.
+ */
+int git2_compare(const struct buf *a, const struct buf *b, struct git2_diff *d,
+		 struct buf *hunks, struct err *e);
+
+/* --- what is spoken with the program; both ends are of one build --- */
+
+enum git2_op { GIT2_PROBE = 1, GIT2_COMPARE, GIT2_HUNKS, GIT2_MERGE };
+
+struct git2_request {
+	uint64_t op;
+	uint64_t len[3]; /* of the texts that follow; GIT2_NONE: there is none */
+};
+#define GIT2_NONE UINT64_MAX
+
+struct git2_answer {
+	int64_t result; /* GIT2_MERGE: 1 or 0; -1: the text says why not */
+	struct git2_diff diff;
+	uint64_t len; /* of the text that follows */
+};
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "host/known.h"
+#include "txn/parts.h"
+
+/* What a transaction knows of the host, given to one that begins with its state. */
+
+enum { NS_PER_S = 1000000000 };
+
+static const char *const bases[] = KNOWN_BASES;
+
+bool known_tells(const struct op_record *r, bool *undone)
+{
+	bool part = r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
+		    r->redone != 1;
+
+	/* One that was reversed has moved things away and back: their ctime is ours. */
+	*undone = part || r->undone || r->state == OP_REVERSED;
+	return (r->kind == OP_COMMIT || part) && r->plan &&
+	       (r->state == OP_DONE || r->state == OP_REVERSED);
+}
+
+struct heritage {
+	struct home *h;
+	int from;
+	struct plan_writer *out;
+	uint32_t *layers; /* the other's layer for each, or UINT32_MAX */
+	size_t nlayers;
+	bool undone;
+	int64_t moved; /* until then the other may have moved ctimes itself */
+};
+
+int64_t known_inherited_at(int dir)
+{
+	struct stat st;
+
+	if (fstatat(dir, INHERITED, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+}
+
+static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
+{
+	struct heritage *g = arg;
+	struct plan_rec copy = *r;
+
+	if (r->layer >= g->nlayers || g->layers[r->layer] == UINT32_MAX)
+		return 0;
+	copy.layer = g->layers[r->layer];
+	if (g->undone)
+		copy.flags |= PLAN_UNDONE;
+	copy.nxafter = 0; /* no content */
+	if (r->kind != PLAN_BASE)
+		copy.nxbefore = 0;
+	return plan_add(g->out, &copy, e);
+}
+
+static int hand_down_list(struct heritage *g, const char *name, bool undone,
+			  struct err *e)
+{
+	struct plan *p;
+	int r;
+
+	if (faccessat(g->from, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (plan_open(g->from, name, &p, e) < 0)
+		return -1;
+	g->undone = undone;
+	r = plan_each(p, false, hand_down, g, e);
+	plan_close(p);
+	return r;
+}
+
+static int hand_down_op(void *arg, struct op_record *r, struct err *e)
+{
+	struct heritage *g = arg;
+	bool undone;
+
+	g->moved = r->done_ns > g->moved ? r->done_ns : g->moved;
+	return known_tells(r, &undone) ? hand_down_list(g, r->plan, undone, e) : 0;
+}
+
+static uint32_t *map_layers(const struct txn_record *from, const struct txn_record *to,
+			    size_t *n)
+{
+	size_t nfrom, nto;
+	AUTO_FREE struct change_layer *a = txn_layers(from, &nfrom);
+	AUTO_FREE struct change_layer *b = txn_layers(to, &nto);
+	uint32_t *map = xcalloc(nfrom + 1, sizeof(*map));
+
+	for (size_t i = 0; i < nfrom; i++) {
+		map[i] = UINT32_MAX;
+		for (size_t k = 0; k < nto; k++)
+			if (strcmp(a[i].host, b[k].host) == 0)
+				map[i] = (uint32_t)k;
+	}
+	*n = nfrom;
+	return map;
+}
+
+void known_inherit(struct home *h, const struct txn_record *from,
+		   const struct txn_record *to)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	AUTO_CLOSE int source = open(from->dir, flags), dir = open(to->dir, flags);
+	struct heritage g = { .h = h,
+			      .from = source,
+			      .moved = source < 0 ? 0 : known_inherited_at(source) };
+	AUTO_FREE uint32_t *layers = NULL;
+	struct err e;
+	int r;
+
+	if (source < 0 || dir < 0 || plan_create(dir, INHERITED, &g.out, &e) < 0)
+		return;
+	g.layers = layers = map_layers(from, to, &g.nlayers);
+	/* Newest first: the first one told is believed. */
+	r = journal_op_each(h->journal, from->id, hand_down_op, &g, &e);
+	if (r == 0)
+		r = hand_down_list(&g, INHERITED, false, &e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(bases); i++)
+		r = hand_down_list(&g, bases[i], false, &e);
+	if (r < 0) {
+		plan_abandon(g.out);
+		return;
+	}
+	plan_finish_lazily(g.out, &e);
+	utimensat(dir, INHERITED,
+		  (struct timespec[]){ { .tv_nsec = UTIME_OMIT },
+				       { g.moved / NS_PER_S, g.moved % NS_PER_S } },
+		  AT_SYMLINK_NOFOLLOW);
+}

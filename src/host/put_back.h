@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_HOST_PUT_BACK_H
+#define STET_HOST_PUT_BACK_H
+
+#include "layer/ident.h"
+#include "txn/txn.h"
+
+/*
+ * What operations that were taken back have put back since a moment, and what redos have put
+ * there again: their comings and goings leave new ctimes on objects that are what they were. What
+ * others had changed since that moment, before such an operation came, is not among them.
+ * Private to the room.
+ */
+struct put_back;
+
+/* Reads nothing yet. */
+struct put_back *put_back_new(struct home *h, int64_t since);
+void put_back_free(struct put_back *u); /* NULL is fine */
+
+/* Is the object at @path one that was put back, and nobody has been at it since? For
+ * apply_since(). */
+bool put_back_has(void *undone, const char *path, const struct ident *id);
+
+#endif

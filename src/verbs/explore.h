@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_VERBS_EXPLORE_H
+#define STET_VERBS_EXPLORE_H
+
+#include "runner/runner.h"
+#include "session/verb.h"
+
+struct explore_req {
+	struct verb_common common;
+	const char *txn;
+	char **argv; /* NULL: the user's shell */
+	const char *at;
+	char **sockets; /* as typed */
+};
+
+struct explore_res {
+	struct txn_record rec;
+	struct run_result run;
+	bool was_copy; /* of a checkpoint: nothing of the visit is left */
+};
+
+/*
+ * Runs a command in the view of a transaction that has ended. What it changes joins the
+ * transaction, which is pending again afterwards with the end it had before.
+ */
+int op_explore(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_VERBS_LOG_H
+#define STET_VERBS_LOG_H
+
+#include "session/verb.h"
+
+struct log_req {
+	struct verb_common common;
+	const char *txn;
+	bool ops; /* operations instead of checkpoints */
+};
+
+struct log_res {
+	struct op_record *v; /* newest first */
+	size_t n, cap;
+	bool timeline; /* of @rec: checkpoints, oldest first; nothing else is set */
+	struct txn_record rec;
+	struct ckpt_records points;
+};
+
+int op_log(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_VERBS_PRUNE_H
+#define STET_VERBS_PRUNE_H
+
+#include "session/verb.h"
+
+struct prune_req {
+	struct verb_common common;
+	const char *txn;
+	bool dry_run;
+};
+
+struct prune_res {
+	bool dry_run;
+	struct prune_result done;
+};
+
+int op_prune(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif

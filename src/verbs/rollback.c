@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verbs/rollback.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "inplace/inplace.h"
+#include "session/housekeep.h"
+#include "session/json.h"
+#include "session/paths.h"
+#include "verbs/checkpoint.h"
+
+#define AT(field) offsetof(struct rollback_req, field)
+
+static const struct verb_opt opts[] = {
+	{ "dry-run", 0, OPT_FLAG, NULL, "say what would be thrown away, and do nothing",
+	  AT(dry_run) },
+	{ "to", 0, OPT_STRING, "N", "go back to checkpoint N instead", AT(to) },
+	{ "kill", 0, OPT_FLAG, NULL,
+	  "with --to: end what runs first, but the command itself", AT(kill) },
+	{ "ours", 0, OPT_LIST, "PATH",
+	  "in place, conflicts there: go back all the same; repeatable", AT(ours), NULL,
+	  ARG_PATH },
+	{ "theirs", 0, OPT_LIST, "PATH",
+	  "in place, conflicts there: leave what is there; repeatable", AT(theirs), NULL,
+	  ARG_PATH },
+	{ NULL },
+};
+
+static const struct verb_arg args[] = {
+	{ "TX", ARG_TXN, false, false, AT(txn) },
+	{ NULL },
+};
+
+static int preview(const struct txn_record *rec, struct change_totals *t, struct err *e)
+{
+	enum txn_look look = txn_look(rec);
+	struct txn_sides s;
+	int r;
+
+	if (look != TXN_PENDING && look != TXN_INTERRUPTED)
+		return err_set(e, ERR_STATE, "t%lld is %s: it cannot be rolled back",
+			       (long long)rec->id, txn_look_name(look));
+	r = txn_sides_open(rec, &s, e);
+	if (r == 0)
+		r = change_count(s.v, s.n, t, e);
+	txn_sides_close(&s);
+	return r;
+}
+
+/* Back to a checkpoint: the transaction stays pending. */
+static int go_to(struct home *h, struct txn *t, const struct rollback_req *rq,
+		 struct rollback_res *res, struct err *e)
+{
+	struct timeline *c;
+	int r;
+
+	if (!rq->dry_run)
+		housekeep_stop(h, t->rec.id);
+	if (timeline_open(h, t, true, &c, e) < 0) {
+		if (!rq->dry_run)
+			housekeep_again(h, t);
+		return -1;
+	}
+	r = rq->kill && !rq->dry_run ? timeline_kill(c, e) : 0;
+	if (r == 0)
+		r = rq->dry_run ? timeline_preview(c, res->to, &res->totals, e)
+				: timeline_go(c, res->to, NULL, &res->gone, e);
+	if (r == 0 && !rq->dry_run)
+		res->totals = res->gone.totals;
+	res->paused_us = timeline_paused_us(c);
+	timeline_close(c);
+	if (!rq->dry_run)
+		housekeep_again(h, t);
+	return r;
+}
+
+static int give_up(struct op_ctx *ctx, struct home *h, struct txn *t,
+		   const struct rollback_req *rq, struct rollback_res *res, struct err *e)
+{
+	struct op_paths ours = { 0 }, theirs = { 0 };
+	struct give_up g = { .dry_run = rq->dry_run };
+	int r = op_paths_make(ctx, rq->ours, &ours, e);
+
+	if (r == 0)
+		r = op_paths_make(ctx, rq->theirs, &theirs, e);
+	g.ours = (const char *const *)ours.v;
+	g.theirs = (const char *const *)theirs.v;
+	if (r == 0 && !rq->dry_run)
+		housekeep_stop(h, t->rec.id);
+	if (r == 0)
+		r = txn_give_up(h, t, &g, e);
+	res->conflicts = g.conflicts;
+	res->kept = g.kept;
+	op_paths_free(&ours);
+	op_paths_free(&theirs);
+	return r;
+}
+
+static int check_options(const struct rollback_req *rq, const struct txn_record *rec,
+			 struct err *e)
+{
+	if (rq->kill && !rq->to) {
+		err_set(e, ERR_USAGE,
+			"--kill goes with --to: what is thrown away has ended");
+		return err_hint(e, "stet rollback t%lld --to N --kill",
+				(long long)rec->id);
+	}
+	if ((!rq->ours && !rq->theirs) || (txn_in_place(rec) && !rq->to))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "--ours and --theirs are for a transaction that worked in place");
+}
+
+int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+{
+	const struct rollback_req *rq = req;
+	struct rollback_res *res = result;
+	struct txn t = { .lock = -1 };
+	struct home *h;
+	int r;
+
+	res->to = -1;
+	if (ctx->only && !rq->to) {
+		err_set(e, ERR_DENIED,
+			"a transaction cannot be given up from inside: who started it decides");
+		return err_hint(e, "go back to a checkpoint: stet rollback --to N");
+	}
+	if ((rq->to && point_parse(rq->to, "--to", &res->to, e) < 0) ||
+	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+		return -1;
+	res->dry_run = rq->dry_run;
+	r = check_options(rq, &t.rec, e);
+	if (r == 0 && rq->to)
+		r = go_to(h, &t, rq, res, e);
+	else if (r == 0 && rq->dry_run)
+		r = preview(&t.rec, &res->totals, e);
+	if (r == 0 && !rq->to)
+		r = give_up(ctx, h, &t, rq, res, e);
+	/* Who explains a conflict must know of which transaction. */
+	if (r == 0 || res->conflicts.n) {
+		res->rec = t.rec;
+		memset(&t.rec, 0, sizeof(t.rec));
+	}
+	txn_close(&t);
+	return r;
+}
+
+static json_t *rollback_json(const void *result)
+{
+	const struct rollback_res *res = result;
+	json_t *o = json_result();
+
+	json_object_set_new(o, "txn", json_txn(&res->rec));
+	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
+	if (res->dry_run || res->to >= 0)
+		json_object_set_new(o, "totals", json_totals(&res->totals));
+	if (txn_in_place(&res->rec))
+		json_object_set_new(o, "kept", json_integer((json_int_t)res->kept));
+	if (res->to >= 0) {
+		json_object_set_new(o, "to", json_integer(res->to));
+		json_object_set_new(o, "paused_us", json_integer(res->paused_us));
+		json_object_set_new(o, "before",
+				    res->dry_run ? json_null()
+						 : json_integer(res->gone.before));
+		json_object_set_new(o, "after",
+				    res->gone.after ? json_integer(res->gone.after)
+						    : json_null());
+	}
+	return o;
+}
+
+static void explain(const void *res, json_t *error)
+{
+	json_set_notes(error, "conflicts",
+		       &((const struct rollback_res *)res)->conflicts);
+}
+
+static void rollback_free(void *result)
+{
+	struct rollback_res *res = result;
+
+	path_notes_free(&res->conflicts);
+	txn_record_free(&res->rec);
+}
+
+const struct verb verb_rollback = {
+	.name = "rollback",
+	.summary = "throw a transaction away, or go back to a checkpoint",
+	.description =
+		"Gives a pending or interrupted transaction up. The host's files were never "
+		"touched, so there is nothing to wait for. What the transaction held stays "
+		"readable, with stet diff, and stet undo brings it back, until stet prune "
+		"deletes it.\n"
+		"\n"
+		"With --to, the transaction becomes what it was at checkpoint N and stays "
+		"pending; 0 is its beginning. The state before is kept as a checkpoint: going "
+		"back to that takes the rollback back. A transaction that runs goes on running: "
+		"its processes are stopped for the moment and find the other state afterwards, "
+		"in their open files and directories, too. With --kill all but the command "
+		"itself are ended first: servers and jobs that could not live with it.\n"
+		"\n"
+		"One that worked in place (stet run --backend btrfs) did touch the host's files: "
+		"what it changed there is put back. What others made or changed since it ended "
+		"stays. Paths that both have changed are listed, nothing is done, and the exit "
+		"status is 3. Decide with --ours (back to what was before the run; what is there "
+		"now can be seen in the snapshot, until stet prune) or --theirs (what is there "
+		"stays). If nobody saw the end of the run, that counts for all it may have "
+		"changed.\n"
+		"\n"
+		"TX is the number or name of a transaction; without it, the newest open one of the "
+		"current directory.\n"
+		"\n"
+		"  stet rollback t3\n"
+		"  stet rollback --to 3",
+	.opts = opts,
+	.args = args,
+	.flags = VERB_JSON | VERB_QUIET | VERB_INSIDE,
+	.request_size = sizeof(struct rollback_req),
+	.result_size = sizeof(struct rollback_res),
+	.run = op_rollback,
+	.json = rollback_json,
+	.explain = explain,
+	.free = rollback_free,
+};

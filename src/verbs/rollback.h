@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_VERBS_ROLLBACK_H
+#define STET_VERBS_ROLLBACK_H
+
+#include "commit/commit.h"
+#include "diff/change.h"
+#include "session/verb.h"
+#include "timeline/timeline.h"
+
+struct rollback_req {
+	struct verb_common common;
+	const char *txn;
+	bool dry_run;
+	const char *to;
+	bool kill;
+	char **ours, **theirs;
+};
+
+struct rollback_res {
+	struct txn_record rec;
+	bool dry_run;
+	struct change_totals totals; /* of a dry run, or of --to: counting takes time */
+	int64_t to;		     /* -1: the whole transaction was thrown away */
+	struct timeline_gone gone;
+	int64_t paused_us; /* of --to, if the transaction runs */
+	/* Of one that worked in place (inplace/inplace.h): */
+	struct path_notes conflicts;
+	uint64_t kept;
+};
+
+int op_rollback(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif

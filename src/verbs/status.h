@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_VERBS_STATUS_H
+#define STET_VERBS_STATUS_H
+
+#include "commit/commit.h"
+#include "inplace/inplace.h"
+#include "session/changes.h"
+#include "session/verb.h"
+
+struct status_req {
+	struct verb_common common;
+	const char *txn;
+	bool all;  /* list what lies below added and deleted directories, too */
+	bool bare; /* no verb was typed: having no transaction is no error */
+};
+
+struct status_res {
+	bool none; /* bare, and there is no transaction here: nothing else is set */
+	bool all;
+	struct txn_record rec;
+	struct txn_sides sides;
+	struct change_layer *layers; /* of sides */
+	size_t nlayers;
+	struct home *h; /* the caller's */
+	struct changes changes;
+	struct change_totals totals;
+	struct diff_rules *rules; /* while it is made */
+	struct path_notes risks;  /* of what is not decided yet: what deserves a look */
+	bool durable;		  /* a power cut would not cost it */
+	uint64_t held;		  /* by committed and rolled-back transactions, in all */
+};
+
+int op_status(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+/* Not pruned, and its changes are not the host's, nor becoming so. */
+bool op_has_changes(const struct txn_record *rec);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_VERBS_UNDO_H
+#define STET_VERBS_UNDO_H
+
+#include "commit/commit.h"
+#include "session/verb.h"
+
+/* Both verbs; redo takes no paths. */
+struct undo_req {
+	struct verb_common common;
+	const char *txn;
+	char **paths, **ours, **theirs;
+	bool dry_run;
+};
+
+struct undo_res {
+	struct txn_record rec;
+	struct commit_result done;
+	enum op_kind kind; /* what was taken back, or done again */
+	bool some;	   /* only the paths asked for */
+	bool dry_run;	   /* nothing was done; done.changes says how much it would be */
+};
+
+/*
+ * Without a transaction, the newest operation on any whose workspace holds the current
+ * directory is meant; for redo, the one that was undone last. The result is filled in
+ * on failure, too: ERR_CONFLICT comes with its paths.
+ */
+int op_undo(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+int op_redo(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+
+#endif
