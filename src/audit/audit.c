@@ -14,6 +14,8 @@
 
 #include "audit/fold.h"
 #include "audit/parts.h"
+#include "audit/read.h"
+#include "audit/record.h"
 #include "audit/volumes.h"
 #include "base/cleanup.h"
 

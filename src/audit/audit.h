@@ -92,19 +92,10 @@ struct audit_line {
 };
 
 struct audit_reader;
-/* -ENOENT: there are no books. Reads what is there, whoever writes. */
-int audit_reader_open(const char *dir, struct audit_reader **out);
-void audit_reader_close(struct audit_reader *r); /* NULL is fine */
-/* The next whole line: 1; 0 if there is none yet; -errno. *l lives until the next call. */
-int audit_read(struct audit_reader *r, struct audit_line *l);
-/* Waits until there may be more: 0; -EINTR after a signal; another -errno. */
-int audit_wait(struct audit_reader *r);
 
 /* Everything that is not right, from the first line to the head: @what continues "line N …", or,
  * if the line is 0, is the whole sentence. */
 typedef void audit_complain(void *arg, uint64_t line, const char *what);
-int audit_verify(const char *dir, audit_complain *fn, void *arg, uint64_t *records,
-		 struct err *e);
 
 /* --- secrets --- */
 
@@ -121,6 +112,5 @@ struct redact {
 	char program[32]; /* whose short options these are */
 	bool login;	  /* it is told to log in: docker login, and the like */
 };
-void redact_word(struct redact *r, const char *s, size_t len, struct buf *out);
 
 #endif

@@ -9,6 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "audit/record.h"
 #include "base/cleanup.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "audit/parts.h"
+#include "audit/read.h"
 #include "audit/volumes.h"
 #include "base/cleanup.h"
 

@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "audit/parts.h"
+#include "audit/record.h"
+#include "audit/redact.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 

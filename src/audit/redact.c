@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "audit/audit.h"
+#include "audit/redact.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit/read.h"
 #include "base/cleanup.h"
 
 #define ANCHOR "audit.anchor"

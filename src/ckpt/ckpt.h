@@ -46,27 +46,11 @@ enum ck_flags {
 	CK_EARLY = 1 << 3,
 };
 
-bool ck_is_whiteout(const struct ck_entry *e);
-
-/* A new entry with one reference; the texts are copied. */
-struct ck_entry *ck_entry_new(const struct ck_entry *from);
-struct ck_entry *ck_ref(struct ck_entry *e);
-void ck_unref(struct ck_entry *e);
-
-/* The same object with the same attributes, whichever inode holds it. */
-bool ck_same(const struct ck_entry *a, const struct ck_entry *b);
-
 /* Entries by layer, then by path, a directory before what is in it. */
 struct ck_state {
 	struct ck_entry **v;
 	size_t n, cap;
 };
-void ck_state_add(struct ck_state *s, struct ck_entry *e); /* takes the reference over */
-void ck_state_sort(struct ck_state *s);
-void ck_state_copy(const struct ck_state *from, struct ck_state *to);
-void ck_state_free(struct ck_state *s);
-struct ck_entry *ck_find(const struct ck_state *s, uint32_t layer, const char *rel);
-int ck_order(uint32_t layer_a, const char *a, uint32_t layer_b, const char *b);
 
 /*
  * Where the layers are. Descriptors are the caller's. @up: the upper, or a merged tree to
@@ -115,11 +99,9 @@ struct ck_scan {
 	int64_t doubt;
 	uint64_t copied, bytes;
 };
-int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e);
 
 /* All extended attributes of an object, as ck_entry has them. 0 or -errno. */
 struct buf;
-int ck_pack(int dir, const char *name, struct buf *out);
 
 /* Paths to be looked at again, in any order, as often as one likes. */
 enum ck_again {
@@ -137,49 +119,6 @@ struct ck_paths {
 	struct ck_path *v;
 	size_t n, cap;
 };
-void ck_paths_add(struct ck_paths *p, uint32_t layer, const char *rel, enum ck_again how);
-void ck_paths_free(struct ck_paths *p);
-
-/*
- * Brings @state, which ck_scan() has made, up to date by looking at @paths alone, which are
- * sorted; s->prev is not used. New directories are watched; what was read early is read
- * again, whatever its times say. 1: that cannot be done (files with several names are among
- * them, or one that nobody knows), it takes a ck_scan(); @state is as it was.
- */
-int ck_rescan(struct ck_scan *s, struct ck_paths *paths, struct ck_state *state,
-	      struct err *e);
-
-/*
- * Tells what changes in layers that are mounted, from the scan on that it is given to. What
- * it does not see: stores into memory, and writing by splice(2) or asynchronously to a file that
- * is still open for writing. NULL: not possible here.
- */
-struct ck_watch *ck_watch_new(void);
-void ck_watch_free(struct ck_watch *w); /* NULL is fine */
-/* Adds what has changed. False: something was missed, so anything can have. */
-bool ck_watch_read(struct ck_watch *w, struct ck_paths *changed);
-
-/* A state as a file in @dir: what differs from its parent. Replaced as a whole. */
-int ck_save(int dir, int64_t number, int64_t parent, const struct ck_state *before,
-	    const struct ck_state *now, struct err *e);
-/* Reads it and its parents. 0 has no file unless the layers were not empty at first. */
-int ck_load(int dir, int64_t number, struct ck_state *out, struct err *e);
-/* Only what it says about its parent; ERR_CORRUPT as ck_load(). */
-int ck_parent(int dir, int64_t number, int64_t *parent, struct err *e);
-int ck_remove(int dir, int64_t number);
-/* Appends the numbers of all objects that the file itself speaks of; none is fine. */
-int ck_objects(int dir, int64_t number, uint64_t **v, size_t *n, struct err *e);
-/* Gives back the contents that @gone has and none of the @n sorted numbers in @used is. */
-void ck_sweep(const struct ck_layers *layers, const struct ck_state *gone,
-	      const uint64_t *used, size_t n);
-
-/*
- * Makes the uppers what @target says, where @now says what they are. Only what differs is
- * touched. The layers must not be mounted. May be repeated after it was interrupted, with a
- * new @now.
- */
-int ck_sync(const struct ck_layers *layers, const struct ck_state *now,
-	    const struct ck_state *target, struct err *e);
 
 /* What is seen at a path in one state. */
 enum ck_seen { CK_ABSENT, CK_UPPER, CK_LOWER };
@@ -201,44 +140,8 @@ struct ck_diff {
 	bool way; /* a directory that is only on the way to a wished path: itself, no more */
 };
 typedef int ck_diff_fn(void *arg, const struct ck_diff *d, struct err *e);
-/* @paths: only these and what is below them, absolute; NULL: all. */
-int ck_compare(const struct ck_layers *layers, const struct ck_state *a,
-	       const struct ck_state *b, const char *const *paths, ck_diff_fn *fn,
-	       void *arg, struct err *e);
-
-/* Is the path, or one above it, hidden from the inside, or a store of ours? */
-bool ck_hidden(const struct ck_layer *l, const char *rel);
-
-/* Puts an entry at @dir/@name, where nothing is. */
-int ck_place(const struct ck_layer *l, const struct ck_entry *e, int dir,
-	     const char *name);
-/* Attributes alone. */
-int ck_dress(const struct ck_layer *l, const struct ck_entry *e, int dir,
-	     const char *name);
-/* All that the host has at @rel, hidden paths left out. */
-int ck_place_host(const struct ck_layer *l, const char *rel, int dir, const char *name);
-
-/*
- * Two trees, @before and @after (empty directories), that differ as two states of layer
- * @layer do and hold nothing else: @after as an upper over @before (diff/change.h).
- */
-int ck_pair(const struct ck_layers *layers, const struct ck_state *a,
-	    const struct ck_state *b, uint32_t layer, int before, int after,
-	    struct err *e);
 
 /* What differs, summed up. */
 struct change_totals;
-int ck_count(const struct ck_layers *layers, const struct ck_state *a,
-	     const struct ck_state *b, struct change_totals *t, struct err *e);
-
-/*
- * Through a mounted overlay: makes what is seen there what it was in another state. Steps
- * are written by one process and carried out by another, inside. Files are written in
- * place, so that open descriptors follow.
- */
-int ck_plan(const struct ck_layers *layers, const struct ck_state *now,
-	    const struct ck_state *target, const char *const *paths, int fd,
-	    uint64_t *steps, struct err *e);
-int ck_carry_out(const struct ck_layers *layers, int fd, struct err *e);
 
 #endif

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ckpt/compare.h"
 #include "ckpt/parts.h"
+#include "ckpt/state.h"
 #include "sys/fs.h"
 
 /*

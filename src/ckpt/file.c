@@ -13,7 +13,10 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "ckpt/file.h"
+#include "ckpt/object.h"
 #include "ckpt/parts.h"
+#include "ckpt/state.h"
 
 /* "stetck", format 2: small contents are packed. Numbers are this machine's own: the file
  * never leaves it. */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "ckpt/object.h"
 #include "ckpt/parts.h"
 #include "layer/copy.h"
 

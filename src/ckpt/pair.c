@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ckpt/compare.h"
+#include "ckpt/pair.h"
 #include "ckpt/parts.h"
+#include "ckpt/place.h"
+#include "ckpt/state.h"
 #include "diff/change.h"
 #include "sys/fs.h"
 

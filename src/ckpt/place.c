@@ -10,7 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "ckpt/object.h"
 #include "ckpt/parts.h"
+#include "ckpt/place.h"
+#include "ckpt/state.h"
 #include "layer/copy.h"
 #include "layer/meta.h"
 #include "sys/fs.h"

@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "ckpt/rescan.h"
+#include "ckpt/scan.h"
+#include "ckpt/state.h"
 #include "ckpt/walk.h"
 #include "sys/fs.h"
 

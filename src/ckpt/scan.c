@@ -9,8 +9,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ckpt/object.h"
 #include "ckpt/parts.h"
+#include "ckpt/scan.h"
+#include "ckpt/state.h"
 #include "ckpt/walk.h"
+#include "ckpt/watch.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "ckpt/parts.h"
+#include "ckpt/state.h"
 
 bool ck_is_whiteout(const struct ck_entry *e)
 {

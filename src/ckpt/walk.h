@@ -44,20 +44,4 @@ struct walk {
 	struct err *e;
 };
 
-/*
- * One name, whose path is w->rel; paths come in their order. 1: it is a directory to be
- * entered; 0: done, or gone meanwhile; -1: failed.
- */
-int walk_visit(struct walk *w, int dir, const char *name);
-/* All that is in a directory that was visited last. */
-int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth);
-/* Before another layer begins, and in the end. */
-int walk_end_pack(struct walk *w);
-void walk_free(struct walk *w);
-
-/* Watching. Failures show in ck_watch_read(). */
-void ck_watch_dir(struct ck_watch *w, int fd, uint32_t layer, const char *rel);
-/* It has changed: to be told with the rest. */
-void ck_watch_note(struct ck_watch *w, uint32_t layer, const char *rel);
-
 #endif

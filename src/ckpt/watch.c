@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ckpt/rescan.h"
 #include "ckpt/walk.h"
+#include "ckpt/watch.h"
 #include "sys/kernel.h"
 
 /*

@@ -46,7 +46,6 @@ cli_print print_run, print_exec, print_explore, print_status, print_list, print_
 
 /* The checkpoints of a transaction, for stet log. */
 struct log_res;
-int print_timeline(struct cli *c, const struct log_res *res);
 
 /*
  * Explains the failure @e, reported already but for its hint, to a person. Returns the
@@ -59,26 +58,11 @@ cli_explain explain_commit, explain_rollback, explain_undo, explain_redo;
 struct commit_req;
 struct commit_result;
 struct txn_record;
-/* Says that the project has a policy that @was ("is", "was") not in force, if it is so. */
-void note_project(struct buf *b, enum project_policy p, const char *was);
-
-/* The same for a commit; @rq: what was asked for, NULL if a run asked for it. */
-int explain_refusal(struct cli *c, const struct txn_record *rec,
-		    const struct commit_req *rq, const struct commit_result *r,
-		    const struct err *e);
 
 /* Asks at the terminal whether a command may run; @arg: struct cli. */
 enum consent cli_consent(void *arg, const struct consent_question *q);
 
 /* "stet: MESSAGE; HINT" on standard error, safe for a terminal. */
 void cli_complain(const struct err *e, bool hint);
-
-/* Usage of one verb, or the overview if @v is NULL. */
-void help_text(FILE *out, const struct verb *v);
-/* Name of its manual page, "stet-policy-check"; to be freed. */
-char *help_page(const struct verb *v);
-/* The same as a manual page, in roff. */
-void help_man(FILE *out, const struct verb *v);
-void completion_script(FILE *out, const char *shell);
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/completion.h"
 
 /*
  * Completion scripts. Everything that depends on the verbs is written out from the table;

@@ -5,6 +5,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/cli.h"
+#include "cli/completion.h"
+#include "cli/help.h"
 #include "verbs/meta.h"
 
 static const char intro[] =

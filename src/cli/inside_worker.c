@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/inside.h"
+#include "cli/inside_worker.h"
 #include "verbs/checkpoint.h"
 #include "verbs/verbs.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "audit/read.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/cli.h"

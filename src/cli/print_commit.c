@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/print_commit.h"
 #include "cli/show.h"
 #include "cli/term.h"
 #include "verbs/commit.h"

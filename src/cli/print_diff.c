@@ -8,6 +8,7 @@
 #include "cli/show.h"
 #include "cli/term.h"
 #include "verbs/diff.h"
+#include "verbs/diff_sides.h"
 
 /* A line of somebody's file, harmless on a terminal; tabs are kept. */
 static void safe_line(struct buf *b, const char *s, size_t n)

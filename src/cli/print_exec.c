@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/print_run.h"
 #include "cli/show.h"
 #include "verbs/exec.h"
 

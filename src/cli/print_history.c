@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/print_history.h"
+#include "cli/print_point.h"
 #include "cli/show.h"
 #include "verbs/forget.h"
 #include "verbs/log.h"

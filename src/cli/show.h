@@ -54,9 +54,6 @@ size_t show_width(const char *s);
  * not the array. Lines are cut at the edge of a terminal. */
 void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns);
 
-/* Local time, to the second. */
-void show_time(struct buf *b, int64_t ns);
-
 /* Writes the buffer to c->out and empties it. */
 void show_flush(struct cli *c, struct buf *b);
 

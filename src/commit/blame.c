@@ -8,8 +8,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 #include "plan/plan.h"
 #include "sys/mountinfo.h"
+#include "txn/find.h"
 
 /* More are not shown anyhow, and each is held against every step of every list. */
 enum { BLAMED = 50 };

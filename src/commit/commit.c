@@ -20,8 +20,13 @@
 #include "commit/blame.h"
 #include "commit/draft.h"
 #include "commit/operate.h"
+#include "journal/ckpt_rows.h"
+#include "journal/op_rows.h"
 #include "layer/unopaque.h"
+#include "plan/stage.h"
+#include "txn/marks.h"
 #include "txn/parts.h"
+#include "txn/state.h"
 
 void commit_result_free(struct commit_result *r)
 {

@@ -67,42 +67,12 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	       struct commit_result *r, struct err *e);
 
 /*
- * Takes back an operation of @t: @op, or 0 for the newest that is not undone; of that, what was
- * not taken back before. With w->paths only these, of the newest commit that changed any of
- * them: the transaction stays in its state, unless nothing else is left of its newest
- * commit. ERR_CONFLICT with r->conflicts if the host has changed since.
- */
-int txn_undo(struct home *h, struct txn *t, int64_t op, const struct commit_wish *w,
-	     struct commit_result *r, struct err *e);
-
-/*
- * Does again what was undone last, be it a whole operation or a part: takes back the newest undo
- * that was not taken back, so that repeated undos and redos are a stack. What was undone before
- * a newer commit or rollback was made, or before the layers were changed in any other way
- * (explore, rollback to a checkpoint, restore), is superseded: it cannot be done again.
- */
-int txn_redo(struct home *h, struct txn *t, const struct commit_wish *w,
-	     struct commit_result *r, struct err *e);
-
-/*
  * Calls @fn for each path that an operation has changed, chosen as in txn_undo() or, with @redo,
  * txn_redo(); a directory that was moved whole is one. Ends early if it does not return 0.
  */
 typedef int path_fn(void *arg, const char *path, struct err *e);
-int txn_op_paths(struct home *h, const struct txn *t, int64_t op, bool redo, path_fn *fn,
-		 void *arg, struct err *e);
-
-/* The steps of its commits that are not taken back: newest commit first, each in its order. */
-int txn_each_step(struct home *h, const struct txn_record *rec, plan_fn *fn, void *arg,
-		  struct err *e);
-
-/* Finishes or reverses whatever a crash left. *n: how many operations that were. */
-int txn_recover(struct home *h, unsigned *n, struct err *e);
-/* The same if there is anything; a single query if there is not. For every verb. */
-int txn_recover_if_needed(struct home *h, struct err *e);
 
 /* Journal against store against host: calls @fn for everything that is not as it should be. */
 typedef void check_fn(void *arg, const char *what);
-int txn_verify(struct home *h, check_fn *fn, void *arg, unsigned *checked, struct err *e);
 
 #endif

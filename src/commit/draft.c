@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "commit/draft_judge.h"
+#include "commit/draft_links.h"
 #include "commit/draft_parts.h"
 
 #include <errno.h>
@@ -9,6 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "diff/walk.h"
+#include "plan/holes.h"
+#include "plan/stage.h"
 #include "sys/fs.h"
 #include "sys/mountinfo.h"
 

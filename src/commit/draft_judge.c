@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "commit/draft_judge.h"
 #include "commit/draft_parts.h"
 
 #include <stdio.h>
@@ -6,8 +7,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "diff/git2.h"
 #include "diff/merge.h"
 #include "diff/risk.h"
+#include "host/known_text.h"
+#include "plan/content.h"
+#include "plan/stage.h"
 #include "sys/mountinfo.h"
 
 bool draft_is_ours(const struct draft *d, const char *path)

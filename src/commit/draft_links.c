@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "commit/draft_links.h"
 #include "commit/draft_parts.h"
 
 #include <string.h>
@@ -6,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "plan/holes.h"
+#include "plan/stage.h"
 
 /*
  * Steps at names of inodes that have several, on one side or the other. What such a step is

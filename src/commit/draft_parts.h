@@ -48,27 +48,6 @@ struct draft {
 	size_t nkept;
 };
 
-/* Has the user said that the transaction wins there? That the host does, which matters? */
-bool draft_is_ours(const struct draft *d, const char *path);
-bool draft_is_kept(const struct draft *d, const char *path);
-/* Nobody can want both. */
-int draft_check_sides(const struct draft *d, const char *path, struct err *e);
-
-/* Was it touched on the host alone? What the command has then is the time it found. */
-bool draft_only_theirs(struct draft *d, const struct change *c, const struct plan_rec *r);
-
-/* Has somebody else changed it since the transaction saw it? */
-bool draft_host_changed(struct draft *d, const struct change *c,
-			const struct ident *host);
-
-void draft_conflict(struct draft *d, const struct change *c, const char *what);
-/* It was read-only: never committed, whatever is accepted. --theirs leaves what the host has. */
-void draft_closed(struct draft *d, const struct change *c);
-/* Against what the host has there now. If both sides can stand, d->merged holds both. */
-void draft_check_conflict(struct draft *d, const struct change *c,
-			  const struct ident *host);
-void draft_check_risk(struct draft *d, const struct change *c);
-
 /* Appends a step. */
 int draft_add(struct draft *d, struct plan_rec *r, struct err *e);
 /* A directory whose attributes may have to be set when all else is done. */
@@ -76,8 +55,5 @@ void draft_later(struct draft *d, const char *rel, const struct plan_rec *r, boo
 /* One that is not itself committed: only its mtime goes with what it holds. */
 int draft_later_times(struct draft *d, uint32_t layer, const char *rel, bool due,
 		      struct err *e);
-
-/* The steps at names of inodes with several, when the walk is over. */
-int draft_links(struct draft *d, struct err *e);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "host/table.h"
+#include "journal/op_rows.h"
 
 static int keep_op(void *arg, struct op_record *r, struct err *e)
 {

@@ -46,4 +46,8 @@ bool standing_is_plain(const struct standing *s);
  */
 int standing_step(const struct standing *s, struct plan_rec *r, struct err *e);
 
+/* The steps of its commits that are not taken back: newest commit first, each in its order. */
+int txn_each_step(struct home *h, const struct txn_record *rec, plan_fn *fn, void *arg,
+		  struct err *e);
+
 #endif

@@ -16,10 +16,16 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "journal/op_rows.h"
 #include "layer/meta.h"
+#include "plan/checks.h"
+#include "plan/stage.h"
 #include "snap/store.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
+#include "txn/begin.h"
+#include "txn/find.h"
+#include "txn/home.h"
 #include "txn/parts.h"
 
 /*

@@ -7,7 +7,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "commit/operate.h"
+#include "commit/recover.h"
+#include "journal/ckpt_rows.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 #include "timeline/timeline.h"
+#include "txn/end.h"
 #include "txn/parts.h"
 
 static int pick_unfinished(void *arg, struct op_record *r, struct err *e)

@@ -11,10 +11,18 @@
 #include "base/text.h"
 #include "commit/blame.h"
 #include "commit/draft.h"
+#include "commit/history.h"
 #include "commit/operate.h"
+#include "commit/undo.h"
+#include "commit/undo_list.h"
 #include "commit/undo_parts.h"
 #include "host/put_back.h"
+#include "journal/op_rows.h"
+#include "plan/checks.h"
 #include "sys/mountinfo.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/home.h"
 #include "txn/parts.h"
 
 /* Rollback and its undo touch nothing but the journal. */

@@ -5,7 +5,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "commit/undo_list.h"
 #include "commit/undo_parts.h"
+#include "plan/checks.h"
+#include "plan/shared.h"
+#include "plan/stage.h"
 #include "txn/chosen.h"
 
 /* The list of an undo or redo that is not just that of what it takes back: chosen paths, sides that

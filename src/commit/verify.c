@@ -7,9 +7,17 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "commit/history.h"
 #include "commit/operate.h"
+#include "commit/verify.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 #include "plan/apply.h"
+#include "plan/checks.h"
+#include "txn/end.h"
+#include "txn/find.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
 
 struct check {
 	struct home *h;

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "ckpt/apply.h"
 #include "ckpt/ckpt.h"
 #include "ctl/ctl.h"
 #include "ctl/live.h"

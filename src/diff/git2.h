@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "diff/merge.h"
+#include "diff/patch.h"
 
 /*
  * What libgit2 is wanted for. It and its 17 libraries are not in our own process: a program
@@ -43,5 +45,15 @@ struct git2_answer {
 	struct git2_diff diff;
 	uint64_t len; /* of the text that follows */
 };
+
+/*
+ * Three-way merge of text by libgit2. Returns 1 with the result in @out, 0 if both sides
+ * changed the same lines (then @out is empty), -1 with *e if libgit2 cannot be asked.
+ */
+int merge_text(const struct buf *base, const struct buf *ours, const struct buf *theirs,
+	       struct buf *out, struct err *e);
+
+/* Can texts be compared and merged here? 0, or -1 with the reason. */
+int patch_probe(struct err *e);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "diff/change.h"
+#include "diff/list.h"
 #include "diff/walk.h"
 
 void change_totals_add(struct change_totals *t, const struct change *c)

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "diff/compare.h"
 #include "diff/git2.h"
+#include "diff/list.h"
 #include "diff/walk.h"
 #include "sys/fs.h"
 

@@ -50,7 +50,4 @@ void patch_name_status(const struct change_list *l, const struct change_item *it
 /* Appends @path as it is named in patches made for @root, unquoted. */
 void patch_name(const char *path, const char *root, struct buf *out);
 
-/* Can texts be compared and merged here? 0, or -1 with the reason. */
-int patch_probe(struct err *e);
-
 #endif

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "diff/compare.h"
+#include "diff/rename.h"
 #include "diff/walk.h"
 #include "sys/fs.h"
 

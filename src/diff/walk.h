@@ -18,4 +18,22 @@ int walk_error(struct err *e, int err, const char *path);
 /* Is @path equal to @top or below it? Both are absolute and clean. */
 bool walk_below(const char *path, const char *top);
 
+/*
+ * Calls @fn once per difference, directory by directory, names in byte order, a directory
+ * before its contents for additions and after them for deletions. Layers in the order
+ * given. Not reported: a whiteout over nothing; an upper copy equal to the host's object;
+ * a directory whose only difference is its times. An object whose only difference is
+ * its mtime is reported with what == CHANGE_TIMES (front ends leave it out).
+ *
+ * Memory is bounded by the widest directory and the depth, not by the number of changes;
+ * trees may be of any depth. Fails with ERR_SYSTEM if the upper or the host tree cannot
+ * be read (a directory whose mode keeps us out and that is not ours: e->sys == EACCES; the
+ * user's own ones are read whatever their mode); a host object that vanishes while we look
+ * counts as absent. Exceptions: a file that cannot be read counts as changed in its content,
+ * and no mount on the host is entered in search of deleted objects, since the layer ends
+ * there.
+ */
+int change_walk(const struct change_layer *layers, size_t n, change_fn *fn, void *arg,
+		struct err *e);
+
 #endif

@@ -9,8 +9,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "doctor/filesystems.h"
+#include "doctor/filters.h"
+#include "doctor/host.h"
 #include "doctor/parts.h"
 #include "doctor/probe.h"
+#include "doctor/userns.h"
 
 const char *doctor_status_name(enum doctor_status s)
 {

@@ -10,8 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "doctor/filesystems.h"
 #include "doctor/parts.h"
 #include "doctor/probe.h"
+#include "doctor/probe_fs.h"
 
 /* Below these a run can be expected to fill the disk. */
 static const uint64_t few_bytes = 1ULL << 30, no_bytes = 16ULL << 20;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "doctor/filters.h"
 #include "doctor/parts.h"
 #include "doctor/probe.h"
 

@@ -12,9 +12,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "diff/git2.h"
 #include "diff/patch.h"
+#include "doctor/host.h"
 #include "doctor/parts.h"
 #include "doctor/probe.h"
+#include "limits/cgroup.h"
 #include "limits/limit.h"
 
 #define CGROUP_DIR "/sys/fs/cgroup"

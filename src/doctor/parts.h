@@ -28,27 +28,7 @@ struct userns_facts {
 	const char *exe;       /* path of this program */
 };
 
-void doctor_userns_facts(struct userns_facts *f, struct buf *container, struct buf *exe);
-
-/* Pure: what stands in the way and what to type. Only for f->err != 0. */
-void doctor_userns_explain(const struct userns_facts *f, struct buf *found,
-			   struct buf *repair);
-
-/* Pure: an AppArmor profile that lets the program at @exe make user namespaces, and the
- * commands that install it. */
-void doctor_apparmor_profile(const char *exe, struct buf *out);
-
-/* The commands that set a sysctl now and for good. */
-void doctor_sysctl_repair(const char *name, const char *value, struct buf *out);
-
-/* "docker", "podman", "lxc", …, "a container"; empty if there is none. */
-void doctor_container(struct buf *out);
-
 /* The parts of the report. */
 void doctor_kernel(struct doctor_report *r);
-void doctor_namespaces(struct doctor_report *r);
-void doctor_filters(struct doctor_report *r);
-int doctor_filesystems(struct doctor_report *r, struct err *e);
-void doctor_host(struct doctor_report *r);
 
 #endif

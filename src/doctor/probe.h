@@ -70,12 +70,6 @@ struct probe_fs {
 };
 
 /*
- * Works in a temporary directory made in @dir and removed again (times of @dir are put
- * back). -errno if @dir itself cannot be examined.
- */
-int probe_fs(const char *dir, struct probe_fs *fs);
-
-/*
  * The present user can mount without a user namespace of his own (uid 0 and
  * CAP_SYS_ADMIN).
  */

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "doctor/probe.h"
+#include "doctor/probe_fs.h"
 
 enum { BTRFS_ROOT_INO = 256, MAX_DEPTH = 8 };
 

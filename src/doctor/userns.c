@@ -10,8 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "doctor/host.h"
 #include "doctor/parts.h"
 #include "doctor/probe.h"
+#include "doctor/userns.h"
 
 #define SYS_MAX "/proc/sys/user/max_user_namespaces"
 #define SYS_DEBIAN "/proc/sys/kernel/unprivileged_userns_clone"

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "gate/caller_side.h"
 #include "gate/wire.h"
 #include "sys/packet.h"
 

@@ -19,6 +19,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "gate/agent.h"
+#include "gate/caller_side.h"
 #include "gate/exits.h"
 #include "gate/image.h"
 #include "gate/image_cache.h"

@@ -30,7 +30,6 @@ enum exec_outcome {
 	EXEC_DENIED,	 /* EPERM */
 	EXEC_KILLED,	 /* the committed image was another one, and is forbidden */
 };
-const char *exec_outcome_name(enum exec_outcome o);
 
 /* One exec, for whoever keeps the books. Everything is valid during the call only. */
 struct exec_event {
@@ -138,9 +137,5 @@ struct desk {
 	struct desk_end end;
 	char *data; /* its own */
 };
-
-/* Answers what has been sent up by now. 0; -errno if nothing more can come. */
-int desk_serve(struct desk *d);
-void desk_free(struct desk *d);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "gate/image_cache.h"
+#include "gate/programs.h"
 #include "sys/callpath.h"
 #include "sys/fs.h"
 #include "sys/procmem.h"

@@ -67,13 +67,4 @@ pid_t image_tracer(pid_t tid);
 
 pid_t image_parent(pid_t pid);
 
-/*
- * programs.c: the name of the program in the usual directories that the open (O_PATH) file
- * @fd is a copy of, or NULL. Remembered for each file.
- */
-const char *programs_find(int fd, const struct stat *st);
-
-/* Is this the name of a dynamic loader? */
-bool programs_loader(const char *path);
-
 #endif

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "gate/image.h"
+#include "gate/programs.h"
 #include "sys/fs.h"
 
 /* Larger ones are not compared: the caller waits meanwhile. */

@@ -13,7 +13,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "host/known.h"
+#include "journal/op_rows.h"
+#include "plan/stage.h"
 #include "sys/fs.h"
+#include "txn/find.h"
 #include "txn/parts.h"
 
 enum { NOTES_MAX = 20000, READ_MAX = 128 * 1024 * 1024 };

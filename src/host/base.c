@@ -10,10 +10,15 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "diff/walk.h"
 #include "host/base.h"
 #include "host/early.h"
 #include "host/known.h"
 #include "plan/apply.h"
+#include "plan/content.h"
+#include "plan/stage.h"
+#include "txn/find.h"
+#include "txn/marks.h"
 #include "txn/parts.h"
 
 /*

@@ -17,7 +17,9 @@
 #include "base/cleanup.h"
 #include "host/known.h"
 #include "layer/meta.h"
+#include "plan/stage.h"
 #include "sys/fs.h"
+#include "txn/find.h"
 #include "txn/parts.h"
 #include "txn/txn.h"
 

@@ -7,7 +7,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/inherit.h"
 #include "host/known.h"
+#include "journal/op_rows.h"
+#include "txn/find.h"
 #include "txn/parts.h"
 
 /* What a transaction knows of the host, given to one that begins with its state. */

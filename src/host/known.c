@@ -15,10 +15,15 @@
 #include "base/cleanup.h"
 #include "diff/gitindex.h"
 #include "host/after_commit.h"
+#include "host/inherit.h"
 #include "host/keys.h"
 #include "host/memo.h"
 #include "host/put_back.h"
 #include "host/table.h"
+#include "journal/op_rows.h"
+#include "plan/content.h"
+#include "plan/stage.h"
+#include "txn/find.h"
 #include "txn/parts.h"
 
 struct version {

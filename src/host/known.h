@@ -23,10 +23,6 @@ struct known;
 	{                  \
 		SEEN, BASE \
 	}
-/* Does the operation say what is on the host? *undone: that is what was there before it. */
-bool known_tells(const struct op_record *r, bool *undone);
-/* Until when the transaction that @dir's has its knowledge from may have moved things; 0: none. */
-int64_t known_inherited_at(int dir);
 
 /* For @t, which (like @h) must outlive it. They are read at the first question. */
 int known_open(struct home *h, const struct txn *t, struct known **out, struct err *e);
@@ -89,15 +85,5 @@ bool known_attributes(struct known *k, uint32_t layer, const char *rel,
 
 /* The directory of the transaction that it is of. */
 int known_dir(const struct known *k);
-
-/* The base's content of a small text file, for merging; false if it was not kept. */
-bool known_content(struct known *k, uint32_t layer, const char *rel, struct buf *out);
-
-/*
- * @to begins with what @from is: what @from knows of the host, the other knows, too. Afterwards
- * they go their own ways. What cannot be kept is not known: a commit is stricter then.
- */
-void known_inherit(struct home *h, const struct txn_record *from,
-		   const struct txn_record *to);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "host/known.h"
+#include "host/known_text.h"
 #include "txn/parts.h"
 
 /* The text that the host had in a file when the command ended, for merging. */

@@ -11,7 +11,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 #include "plan/plan.h"
+#include "txn/find.h"
 
 struct version {
 	uint64_t key;	     /* of the path */

@@ -7,11 +7,16 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "ckpt/place.h"
+#include "ckpt/state.h"
 #include "commit/operate.h"
+#include "inplace/back.h"
 #include "inplace/parts.h"
 #include "sys/fs.h"
 #include "txn/chosen.h"
+#include "txn/end.h"
 #include "txn/parts.h"
+#include "txn/state.h"
 
 /*
  * Back to the snapshot, in a tree that others work in, too. What they did is what differs between

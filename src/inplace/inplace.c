@@ -12,11 +12,18 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "ckpt/pair.h"
+#include "ckpt/scan.h"
+#include "ckpt/state.h"
 #include "inplace/parts.h"
 #include "sys/btrfs.h"
 #include "sys/mountinfo.h"
 #include "sys/rmtree.h"
+#include "timeline/pair.h"
+#include "txn/end.h"
+#include "txn/find.h"
 #include "txn/parts.h"
+#include "txn/state.h"
 
 static int not_yours(const char *dir, struct err *e)
 {

@@ -54,7 +54,6 @@ struct give_up {
 	struct path_notes conflicts; /* out; to be freed */
 	uint64_t kept;		     /* out: what others made or changed, and was left */
 };
-int txn_give_up(struct home *h, struct txn *t, struct give_up *g, struct err *e);
 
 /*
  * After a commit that left it pending, for there was nothing to do: the tree stays what it is,

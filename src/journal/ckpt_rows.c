@@ -5,7 +5,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/ckpt_rows.h"
 #include "journal/db.h"
+#include "journal/txn_rows.h"
 
 static int add(struct journal *j, int64_t txn, const struct ckpt_record *r, struct err *e)
 {

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/text.h"
+#include "journal/create.h"
 #include "journal/db.h"
 
 #define NEW_NAME "journal.db.new"

@@ -79,18 +79,6 @@ int db_begin(struct journal *j, enum journal_sync s, struct err *e);
 int db_commit(struct journal *j, struct err *e);
 void db_rollback(struct journal *j);
 
-/* Parameters: strings live until the statement has run; NULL becomes NULL. */
-void db_bind_bytes(sqlite3_stmt *st, int i, const char *s);
-void db_bind_text(sqlite3_stmt *st, int i, const char *s);
-
-/* Columns. False (-1): the column holds what we never wrote. */
-bool db_get_string(sqlite3_stmt *st, int i, bool needed, char **out);
-bool db_get_number(sqlite3_stmt *st, int i, int64_t min, int64_t max, int64_t *out);
-int db_get_word(sqlite3_stmt *st, int i, const char *const *names, size_t n);
-
-/* Makes a new journal.db beside whatever else is in @dir; fine if it is there by now. */
-int db_create(const char *dir, const char *path, struct err *e);
-
 /* Brings the schema from format @from to the present one. Returns SQLite's code. */
 int db_migrate(sqlite3 *db, int from);
 

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/text.h"
+#include "journal/create.h"
 #include "journal/db.h"
 #include "journal/schema.h"
 

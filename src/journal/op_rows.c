@@ -6,6 +6,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "journal/db.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 
 #define BATCH 64
 

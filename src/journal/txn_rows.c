@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "journal/db.h"
+#include "journal/txn_rows.h"
 
 /* Rows read in one go by journal_txn_each(): enough for most journals, bounded for all. */
 #define BATCH 64

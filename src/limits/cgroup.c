@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "limits/cgroup.h"
 #include "limits/limit.h"
 #include "sys/mountinfo.h"
 

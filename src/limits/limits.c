@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "limits/cgroup.h"
 #include "limits/limit.h"
 
 #include <errno.h>
@@ -24,6 +25,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "limits/limits.h"
+#include "limits/scan.h"
 #include "sys/ns.h"
 #include "sys/packet.h"
 

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "limits/limit.h"
+#include "limits/scan.h"
 
 /* --- processes --- */
 

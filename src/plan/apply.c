@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/checks.h"
+#include "plan/dirs.h"
+#include "plan/links.h"
 #include "plan/parts.h"
 
 #include <errno.h>
@@ -14,6 +17,9 @@
 #include "base/fault.h"
 #include "base/text.h"
 #include "layer/meta.h"
+#include "plan/shared.h"
+#include "plan/stage.h"
+#include "plan/swap.h"
 #include "sys/fs.h"
 #include "sys/move.h"
 #include "sys/ns.h"

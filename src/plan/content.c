@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "diff/gitindex.h"
 #include "layer/meta.h"
+#include "plan/content.h"
 #include "plan/parts.h"
 #include "sys/fs.h"
 

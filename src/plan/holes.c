@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "layer/meta.h"
+#include "plan/holes.h"
 #include "plan/parts.h"
 #include "sys/fs.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "plan/links.h"
 #include "plan/parts.h"
 #include "sys/fs.h"
 #include "sys/move.h"

@@ -84,21 +84,8 @@ static inline bool apply_is_forced(const struct apply *a, const struct plan_rec 
 	return r->flags & PLAN_FORCE && a->decided && !a->takes_back;
 }
 
-/* Notes the filesystem of @dir, a directory of a step (or negative: none). */
-void apply_note_disk(struct apply *a, int dir);
-
 /* Is the directory of the last apply_at() that of @r, too? */
 bool apply_is_here(const struct apply *a, const struct plan_rec *r);
-
-/* The directory beside the host's directory of the last apply_at(); made if @make. -errno. */
-int apply_beside(struct apply *a, const struct plan_rec *r, bool make);
-
-/*
- * Exchanges the staged object and the host's. On a filesystem that cannot, the host's gets
- * a second name first and is replaced then: nobody misses it. -EBUSY if somebody else has
- * put something there in between; then nothing is changed.
- */
-int apply_swap(struct apply *a, const struct place *p);
 
 /*
  * The same if the host has what is expected there, by identity and by a lease: nobody writes to
@@ -107,54 +94,11 @@ int apply_swap(struct apply *a, const struct place *p);
 int apply_exchange(struct apply *a, const struct plan_rec *r, const struct place *p,
 		   const struct ident *expected, const struct ident *ours, struct err *e);
 
-/*
- * A PLAN_DELETE that has something to bring instead: what the user had made at the place when the
- * deletion was taken back all the same lies in `old`, under the number of the step, while
- * what was deleted is on the host, and the other way round. @now: what the host has.
- */
-int apply_trade(struct apply *a, const struct plan_rec *r, const struct place *p,
-		const struct ident *now, bool forward, struct err *e);
-
 /* In `old`, where such an exchange has ever been begun. */
 #define BY_HAND_MARK "by-hand"
 
-/* Finishes or forgets one that was interrupted: each object is in one of its places. -errno. */
-int apply_resume(struct apply *a, const struct place *p);
-
 /* Puts what lies in `old` under the number of a step out of its way. -errno. */
 int apply_put_aside(const struct place *p);
-
-/* A directory that a step takes away as a whole: is all that it holds what a commit (or, @forward,
- * the undo of that) has put there? */
-int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p,
-		const struct ident *now, bool forward, struct err *e);
-
-/* Is it one that apply_note_shared() knows, as it was? Then its ctime may be our doing. */
-bool apply_is_shared(struct apply *a, const struct ident *id);
-
-/* Steps of these kinds, in either direction: META, MKDIR, DIR (dirs.c), LINK (links.c). */
-int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
-/* Are the attributes that a META or DIR sets what they were before or after it? ERR_CONFLICT with
- * @what, if they are others. */
-int apply_check_attributes(struct apply *a, const struct plan_rec *r,
-			   const struct place *p, const struct ident *now,
-			   const char *what, struct err *e);
-int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
-int apply_dir(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
-/* Is the name free for a PLAN_LINK of the host's, or taken by what it made? */
-int apply_check_link(struct apply *a, const struct plan_rec *r, const struct place *p,
-		     bool forward, struct err *e);
-int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
-/* PLAN_LINKED (of others: nothing): can the name that is to take the place be made? Makes it; and
- * takes it away when it is back. */
-int apply_check_name(struct apply *a, const struct plan_rec *r, const struct place *p,
-		     struct err *e);
-int apply_make_name(struct apply *a, const struct plan_rec *r, const struct place *p,
-		    struct err *e);
-int apply_drop_name(struct apply *a, const struct plan_rec *r, const struct place *p,
-		    struct err *e);
-/* A PLAN_LEAVE (checks.c). */
-int apply_left(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 
 /* Errors that name the path. */
 int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struct err *e);

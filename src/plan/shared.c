@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "plan/parts.h"
+#include "plan/shared.h"
 #include "sys/fs.h"
 
 /*

@@ -15,6 +15,7 @@
 #include "layer/copy.h"
 #include "layer/meta.h"
 #include "plan/parts.h"
+#include "plan/stage.h"
 #include "sys/fs.h"
 #include "sys/move.h"
 #include "sys/ns.h"

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "plan/parts.h"
+#include "plan/swap.h"
 #include "sys/move.h"
 
 /* Exchanging, and what stands in for it on filesystems that cannot. */

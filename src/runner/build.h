@@ -14,9 +14,6 @@
  */
 int build_view(const struct view *v, int *main, struct idle_layers *far, struct err *e);
 
-/* The overlay through which the workspace is seen: the one that most happens in. Or NULL. */
-const struct step *build_main(const struct view *v);
-
 /*
  * Makes it the root directory, of everyone in the namespace; @root is closed. While this
  * is at work the kernel makes no user namespaces in there.
@@ -45,12 +42,6 @@ int build_open(const struct build *b, const char *target);
 /* Attaches detached mount @m (closed in any case) at @target. */
 int build_attach(struct build *b, int m, const char *target, bool dir, struct err *e);
 
-int build_proc(struct build *b, const struct step *s, struct err *e);
-int build_dev(struct build *b, const struct step *s, struct err *e);
-int build_run(struct build *b, const struct step *s, struct err *e);
-int build_show(struct build *b, const struct step *s, struct err *e);
-int build_socket(struct build *b, const struct step *s, struct err *e);
-
 /* Something empty that nobody may open lies over the target. */
 int build_mask(struct build *b, const struct step *s, struct err *e);
 
@@ -61,8 +52,5 @@ int build_tmpfs(struct build *b, const char *target, const char *mode, uint64_t 
 /* A directory of the stage, of which nothing else can be reached through it: half the price. */
 int build_corner(struct build *b, const char *target, const char *name, uint64_t attrs,
 		 struct err *e);
-
-/* layers.c: the lower layers of an overlay step, topmost first, as descriptors. */
-int build_lowers(struct build *b, const struct step *s, int lower[3], struct err *e);
 
 #endif

@@ -29,6 +29,7 @@
 #include "ctl/ctl.h"
 #include "ctl/inside_socket.h"
 #include "emulate/notify.h"
+#include "limits/limits.h"
 #include "runner/build.h"
 #include "runner/descriptors.h"
 #include "sys/landlock.h"

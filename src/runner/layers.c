@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "runner/build.h"
+#include "runner/layers.h"
 #include "sys/mountinfo.h"
 
 enum { SKELETON_FILE_MAX = 64 * 1024 * 1024 };

@@ -16,6 +16,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "gate/caller_side.h"
+#include "limits/limits.h"
 #include "runner/runner.h"
 #include "tty/modes.h"
 #include "tty/restorer.h"

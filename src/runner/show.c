@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "runner/build.h"
+#include "runner/layers.h"
+#include "runner/show.h"
 #include "sys/mount.h"
 #include "sys/mountinfo.h"
 

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "diff/list.h"
+#include "diff/rename.h"
+
 /* Some twenty MiB of them. */
 enum { KEEP_MAX = 50000 };
 

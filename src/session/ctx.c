@@ -7,6 +7,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "commit/recover.h"
+#include "journal/txn_rows.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/home.h"
 
 void op_ctx_init(struct op_ctx *ctx, char *const *env)
 {

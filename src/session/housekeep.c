@@ -16,8 +16,13 @@
 #include "base/cleanup.h"
 #include "host/after_commit.h"
 #include "host/base.h"
+#include "journal/txn_rows.h"
 #include "runner/detach.h"
 #include "txn/budget.h"
+#include "txn/end.h"
+#include "txn/home.h"
+#include "txn/marks.h"
+#include "txn/prune.h"
 
 /*
  * Bytes of a file of no content, for locks: who tidies up, who will do so next, and, one for

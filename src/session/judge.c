@@ -9,11 +9,14 @@
 #include <time.h>
 
 #include "audit/audit.h"
+#include "audit/redact.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "gate/caller_side.h"
 #include "session/asking.h"
 #include "timeline/timeline.h"
+#include "txn/home.h"
 
 enum { COMMAND_MAX = 4096 };
 /* A question that was answered with no is not put again so soon. */

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "limits/limits.h"
 
 /* What ext4 reckons with where nobody has said otherwise. */
 enum { DISK_PER_FILE = 16384, FILES_LEAST = 100000 };

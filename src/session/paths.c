@@ -5,7 +5,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "commit/undo.h"
+#include "diff/walk.h"
 #include "txn/chosen.h"
+#include "txn/find.h"
 
 #define SPECIAL "*?["
 

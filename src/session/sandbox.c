@@ -12,6 +12,10 @@
 #include "runner/detach.h"
 #include "session/json.h"
 #include "sys/mountinfo.h"
+#include "txn/begin.h"
+#include "txn/end.h"
+#include "txn/marks.h"
+#include "txn/state.h"
 
 /* As names for what --allow-socket opens. */
 #define SSH_AGENT "ssh-agent"

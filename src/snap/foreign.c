@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "layer/copy.h"
 #include "snap/adopt_cache.h"
+#include "snap/foreign.h"
 #include "snap/store.h"
 
 enum {

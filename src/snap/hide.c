@@ -7,8 +7,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "snap/hide.h"
 #include "snap/plan.h"
 #include "snap/store.h"
+#include "snap/trees.h"
 
 static void hide(struct plan *p, const char *path)
 {

@@ -8,8 +8,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "snap/hide.h"
 #include "snap/plan.h"
+#include "snap/show.h"
 #include "snap/store.h"
+#include "snap/trees.h"
 
 /* More directories beside mount points than this are not shown. */
 enum { SHOWN_MAX = 400 };

@@ -11,8 +11,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "snap/hide.h"
 #include "snap/plan.h"
+#include "snap/show.h"
 #include "snap/store.h"
+#include "snap/trees.h"
 
 enum { LAYERS_MAX = 400 };
 

@@ -12,8 +12,11 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "snap/hide.h"
 #include "snap/plan.h"
+#include "snap/show.h"
 #include "snap/store.h"
+#include "snap/trees.h"
 
 const char *step_kind_name(enum step_kind k)
 {

@@ -4,8 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "ckpt/state.h"
 #include "sys/mountinfo.h"
+#include "timeline/known.h"
 #include "timeline/parts.h"
+#include "timeline/take.h"
 
 static bool is_there(int dirfd, const char *name)
 {

@@ -12,11 +12,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "ckpt/apply.h"
 #include "sys/mount.h"
 #include "sys/mountinfo.h"
 #include "sys/ns.h"
+#include "timeline/mount.h"
 #include "timeline/parts.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
 
 /*
  * A part of an upper cannot be put back by itself: what shows at a path depends on the

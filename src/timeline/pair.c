@@ -9,8 +9,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "ckpt/pair.h"
+#include "ckpt/place.h"
+#include "ckpt/scan.h"
+#include "ckpt/state.h"
+#include "timeline/pair.h"
 #include "timeline/parts.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
 
 static int make_dir(const char *path, struct err *e)
 {

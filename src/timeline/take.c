@@ -5,9 +5,14 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "ckpt/rescan.h"
+#include "ckpt/scan.h"
+#include "ckpt/state.h"
+#include "ckpt/watch.h"
 #include "ctl/freeze.h"
 #include "sys/mountinfo.h"
 #include "timeline/parts.h"
+#include "timeline/take.h"
 
 /*
  * Looking at the layers of a sandbox that runs. What takes time is done beforehand, as machines

@@ -7,7 +7,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "ckpt/file.h"
+#include "ckpt/object.h"
+#include "ckpt/pair.h"
+#include "ckpt/state.h"
+#include "journal/ckpt_rows.h"
 #include "timeline/parts.h"
+#include "timeline/thin.h"
 
 /*
  * Checkpoints that nobody asked for are thinned out when there are many: the newest stay as

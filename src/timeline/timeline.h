@@ -58,9 +58,6 @@ struct timeline_gone {
 	struct change_totals totals;
 };
 
-/* Has @path been known to the host, the layers or any checkpoint, or is it now? 1, 0 or -1. */
-int timeline_knows(struct timeline *c, const char *path, struct err *e);
-
 /*
  * Makes the transaction what it was at @seq, or only @paths of it (absolute, NULL-ended).
  * On failure it is what it was before. If it runs, its processes are stopped meanwhile and
@@ -108,14 +105,5 @@ struct timeline_pair {
 	char **dirs;  /* of each layer: holds before/ and after/ */
 	char **names; /* what the layers point to */
 };
-int timeline_pair(struct timeline *c, int64_t a, int64_t b, struct timeline_pair *p,
-		  struct err *e);
-void timeline_pair_free(struct timeline_pair *p); /* one of zeros is fine */
-/* The directories for one layer's trees, below @place; p->dirs and p->names have room. */
-int timeline_pair_dir(int place, struct timeline_pair *p, int *before, int *after,
-		      struct err *e);
-
-/* Fills the empty layers of @to, by their hosts, with what @c held at @seq. */
-int timeline_fill(struct timeline *c, int64_t seq, const struct view *to, struct err *e);
 
 #endif

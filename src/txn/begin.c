@@ -15,11 +15,21 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
+#include "snap/foreign.h"
 #include "snap/store.h"
 #include "sys/ext4.h"
 #include "sys/fs.h"
 #include "sys/mountinfo.h"
+#include "txn/begin.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/home.h"
+#include "txn/marks.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
+#include "txn/recycle.h"
 
 static int64_t clock_now(clockid_t clock)
 {

@@ -12,8 +12,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 #include "sys/fs.h"
+#include "txn/find.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
 
 enum { DAY_MS = 86400000, TRIM_EVERY_S = 3600, TRIM_EVERY_PART = 4 };
 

@@ -2,6 +2,7 @@
 #ifndef STET_TXN_BUDGET_H
 #define STET_TXN_BUDGET_H
 
+#include "txn/parts.h"
 #include "txn/txn.h"
 
 /*
@@ -41,5 +42,8 @@ struct budget budget_default(const struct home *h);
  * quarter of the budget since the last time.
  */
 int txn_trim(struct home *h, struct err *e);
+
+/* What they take on the disk; what cannot be read counts nothing. */
+uint64_t data_space(const struct txn_record *r);
 
 #endif

@@ -12,7 +12,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/home.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
 
 /* flock() of a transaction's directory. fd, or -errno. */
 static int lock_dir(const char *dir, int how)

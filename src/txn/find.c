@@ -9,8 +9,13 @@
 #include "base/cleanup.h"
 #include "ctl/idle.h"
 #include "ctl/live.h"
+#include "journal/txn_rows.h"
+#include "snap/foreign.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/marks.h"
 #include "txn/parts.h"
 
 const char *txn_look_name(enum txn_look l)

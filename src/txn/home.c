@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "txn/home.h"
 #include "txn/parts.h"
 
 /* By the local table alone: a statically linked program has no other at hand. */

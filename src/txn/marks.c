@@ -14,6 +14,8 @@
 #include "layer/meta.h"
 #include "layer/unshare.h"
 #include "sys/rmtree.h"
+#include "txn/find.h"
+#include "txn/marks.h"
 #include "txn/parts.h"
 
 /*

@@ -10,8 +10,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/txn_rows.h"
 #include "sys/rmtree.h"
+#include "txn/budget.h"
+#include "txn/end.h"
+#include "txn/home.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
+#include "txn/recycle.h"
 
 /* A set of strings: directories of transactions, stores. Small; a list will do. */
 struct names {

@@ -18,6 +18,8 @@
 #include "base/fault.h"
 #include "sys/fs.h"
 #include "txn/parts.h"
+#include "txn/prune.h"
+#include "txn/recycle.h"
 
 void recycle_shape(struct buf *shape, enum layer_kind kind, bool here)
 {

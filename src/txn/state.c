@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "txn/end.h"
+#include "txn/find.h"
 #include "txn/parts.h"
+#include "txn/state.h"
 
 /* What may be done to a transaction, by its record. */
 

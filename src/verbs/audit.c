@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/read.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/txn_rows.h"
 #include "session/json.h"
+#include "txn/end.h"
+#include "txn/home.h"
 
 #define AT(field) offsetof(struct audit_req, field)
 

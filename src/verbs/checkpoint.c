@@ -8,9 +8,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/txn_rows.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/paths.h"
+#include "timeline/known.h"
+#include "txn/end.h"
 
 static bool number(const char *s, size_t len, int64_t *out)
 {

@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "diff/list.h"
 #include "inplace/inplace.h"
 #include "session/diffrule.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/paths.h"
 #include "session/policy_files.h"
+#include "txn/end.h"
+#include "txn/find.h"
 #include "verbs/checkpoint.h"
 
 #define AT(field) offsetof(struct commit_req, field)

@@ -6,8 +6,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "journal/txn_rows.h"
 #include "session/asking.h"
 #include "session/json.h"
+#include "txn/end.h"
 
 #define AT(field) offsetof(struct consent_req, field)
 

@@ -5,9 +5,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "diff/list.h"
+#include "journal/txn_rows.h"
 #include "session/json.h"
+#include "timeline/pair.h"
 #include "txn/chosen.h"
+#include "txn/end.h"
 #include "verbs/checkpoint.h"
+#include "verbs/diff_sides.h"
 #include "verbs/status.h"
 
 #define AT(field) offsetof(struct diff_req, field)

@@ -4,8 +4,10 @@
 
 #include "base/cleanup.h"
 #include "diff/patch_text.h"
+#include "host/known_text.h"
 #include "sys/fs.h"
 #include "verbs/diff.h"
+#include "verbs/diff_sides.h"
 
 enum { TEXT_MAX = 16 << 20, SNIFF = 8000 };
 

@@ -7,8 +7,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "gate/caller_side.h"
 #include "session/json.h"
 #include "session/sandbox.h"
+#include "txn/end.h"
 #include "verbs/commit.h"
 
 enum {

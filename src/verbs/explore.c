@@ -7,11 +7,15 @@
 #include "base/cleanup.h"
 #include "host/base.h"
 #include "inplace/inplace.h"
+#include "journal/txn_rows.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/judge.h"
 #include "session/policy_files.h"
 #include "session/sandbox.h"
+#include "txn/begin.h"
+#include "txn/end.h"
+#include "txn/marks.h"
 #include "verbs/fork.h"
 
 #define AT(field) offsetof(struct explore_req, field)

@@ -2,6 +2,7 @@
 #include "verbs/forget.h"
 
 #include "session/json.h"
+#include "txn/end.h"
 
 #define AT(field) offsetof(struct forget_req, field)
 

@@ -5,9 +5,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/inherit.h"
 #include "host/known.h"
 #include "session/housekeep.h"
 #include "session/json.h"
+#include "timeline/pair.h"
+#include "txn/begin.h"
+#include "txn/end.h"
 #include "verbs/checkpoint.h"
 
 #define AT(field) offsetof(struct fork_req, field)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "journal/txn_rows.h"
 #include "session/json.h"
 
 #define AT(field) offsetof(struct list_req, field)

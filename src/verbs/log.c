@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "journal/ckpt_rows.h"
+#include "journal/op_rows.h"
 #include "session/json.h"
+#include "txn/end.h"
 #include "verbs/checkpoint.h"
 
 #define AT(field) offsetof(struct log_req, field)

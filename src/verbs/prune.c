@@ -2,6 +2,9 @@
 #include "verbs/prune.h"
 
 #include "session/json.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/prune.h"
 
 #define AT(field) offsetof(struct prune_req, field)
 

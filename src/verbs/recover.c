@@ -3,6 +3,8 @@
 
 #include "base/buf.h"
 #include "commit/commit.h"
+#include "commit/recover.h"
+#include "commit/verify.h"
 #include "session/json.h"
 
 int op_recover(struct op_ctx *ctx, const void *req, void *result, struct err *e)

@@ -4,10 +4,15 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "diff/list.h"
+#include "inplace/back.h"
 #include "inplace/inplace.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/paths.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/state.h"
 #include "verbs/checkpoint.h"
 
 #define AT(field) offsetof(struct rollback_req, field)

@@ -7,13 +7,17 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "diff/list.h"
+#include "diff/walk.h"
 #include "host/early.h"
+#include "inplace/back.h"
 #include "inplace/inplace.h"
 #include "session/diffrule.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/sandbox.h"
 #include "timeline/timeline.h"
+#include "txn/end.h"
 #include "verbs/commit.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };

@@ -8,13 +8,18 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "commit/history.h"
+#include "diff/list.h"
 #include "diff/risk.h"
+#include "diff/walk.h"
 #include "plan/plan.h"
 #include "session/diffrule.h"
 #include "session/json.h"
 #include "session/policy_files.h"
 #include "sys/fs.h"
 #include "txn/budget.h"
+#include "txn/end.h"
+#include "txn/marks.h"
 
 #define AT(field) offsetof(struct status_req, field)
 

@@ -5,11 +5,18 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "commit/undo.h"
 #include "inplace/inplace.h"
+#include "journal/ckpt_rows.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/paths.h"
 #include "sys/mountinfo.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/state.h"
 #include "verbs/commit.h"
 
 #define AT(field) offsetof(struct undo_req, field)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "audit/redact.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "fuzz.h"

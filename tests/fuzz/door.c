@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/inside.h"
+#include "cli/inside_worker.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

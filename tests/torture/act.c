@@ -13,12 +13,23 @@
 
 #include "base/cleanup.h"
 #include "commit/commit.h"
+#include "commit/recover.h"
+#include "commit/undo.h"
+#include "commit/verify.h"
 #include "host/after_commit.h"
 #include "host/base.h"
+#include "journal/op_rows.h"
+#include "journal/txn_rows.h"
 #include "snap/store.h"
 #include "sys/mountinfo.h"
 #include "timeline/timeline.h"
 #include "torture.h"
+#include "txn/begin.h"
+#include "txn/end.h"
+#include "txn/find.h"
+#include "txn/home.h"
+#include "txn/marks.h"
+#include "txn/prune.h"
 
 void die(const char *fmt, ...)
 {

@@ -8,10 +8,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ckpt/object.h"
 #include "ckpt/parts.h"
+#include "ckpt/state.h"
+#include "host/inherit.h"
 #include "host/known.h"
+#include "timeline/pair.h"
 #include "timeline/parts.h"
 #include "torture.h"
+#include "txn/begin.h"
+#include "txn/end.h"
 
 static int take(struct timeline *c, struct err *e)
 {

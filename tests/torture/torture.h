@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "commit/verify.h"
+#include "txn/find.h"
 
 /*
  * Crash tests of begin, commit, rollback, undo, redo, recover, prune and of checkpoints, with

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "change_fixture.h"
+#include "diff/walk.h"
 
 #include <dirent.h>
 #include <fcntl.h>

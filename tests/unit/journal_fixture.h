@@ -27,6 +27,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "journal/journal.h"
+#include "journal/txn_rows.h"
 
 struct fixture {
 	char dir[64];

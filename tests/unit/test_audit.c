@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "audit/parts.h"
+#include "audit/read.h"
+#include "audit/redact.h"
 #include "audit/volumes.h"
 #include "base/buf.h"
 #include "base/cleanup.h"

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "diff/compare.h"
+#include "diff/list.h"
+#include "diff/walk.h"
 
 enum host_is { H_NONE, H_FILE, H_EMPTY, H_FULL, H_LINK, H_FIFO, H_KINDS };
 enum upper_is {

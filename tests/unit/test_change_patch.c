@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "diff/list.h"
 #include "diff/patch.h"
+#include "diff/rename.h"
 
 /* The patch of everything, renames found. Free it. */
 static char *patch_of(struct fixture *f, struct patch_stat *sum)

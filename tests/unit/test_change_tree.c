@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "diff/list.h"
+#include "diff/rename.h"
 #include "sys/fs.h"
 
 /* Trees of any depth, descriptors, renames. */

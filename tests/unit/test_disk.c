@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sys/rmtree.h"
+#include "txn/marks.h"
 #include "txn/parts.h"
 
 static char top[] = "/tmp/stet-disk.XXXXXX";

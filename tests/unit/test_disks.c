@@ -16,6 +16,7 @@
 
 #include "commit/operate.h"
 #include "plan/parts.h"
+#include "plan/stage.h"
 #include "sys/fs.h"
 #include "sys/rmtree.h"
 

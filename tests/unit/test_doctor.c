@@ -22,6 +22,8 @@
 #include "doctor/doctor.h"
 #include "doctor/parts.h"
 #include "doctor/probe.h"
+#include "doctor/probe_fs.h"
+#include "doctor/userns.h"
 
 static char *scratch;
 

@@ -19,8 +19,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "gate/caller_side.h"
 #include "gate/image.h"
 #include "gate/image_cache.h"
+#include "gate/programs.h"
 #include "gate/wire.h"
 #include "sys/procmem.h"
 

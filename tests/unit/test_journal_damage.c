@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "journal/txn_rows.h"
 #include "journal_fixture.h"
 
 #include <linux/mount.h>

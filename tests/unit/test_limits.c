@@ -19,7 +19,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "limits/cgroup.h"
 #include "limits/limit.h"
+#include "limits/limits.h"
+#include "limits/scan.h"
 #include "sys/rmtree.h"
 
 static char top[64];

@@ -7,6 +7,10 @@
 
 #include "change_fixture.h"
 #include "ckpt/ckpt.h"
+#include "ckpt/rescan.h"
+#include "ckpt/scan.h"
+#include "ckpt/state.h"
+#include "ckpt/watch.h"
 #include "sys/kernel.h"
 
 struct place {

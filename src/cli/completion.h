@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_CLI_COMPLETION_H
+#define STET_CLI_COMPLETION_H
+
+#include "cli/cli.h"
+
+void completion_script(FILE *out, const char *shell);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_DIFF_LIST_H
+#define STET_DIFF_LIST_H
+
+#include "diff/change.h"
+
+/*
+ * The same with a filter: only paths equal to or below one of @paths (absolute, clean,
+ * NULL-ended; NULL: all) are reported, and only directories on the way to them are read.
+ */
+int change_walk_paths(const struct change_layer *layers, size_t n,
+		      const char *const *paths, change_fn *fn, void *arg, struct err *e);
+
+/* Is it more than a new mtime? What front ends list and sum up. */
+bool change_counts(const struct change *c);
+
+void change_totals_add(struct change_totals *t, const struct change *c);
+int change_count(const struct change_layer *layers, size_t n, struct change_totals *t,
+		 struct err *e);
+
+/* On failure the list is empty. */
+int change_collect(const struct change_layer *layers, size_t n, struct change_list *l,
+		   struct err *e);
+
+/*
+ * Same plus filter: keeps only paths equal to or below one of @paths (absolute, clean;
+ * NULL-ended; NULL: all). Only the directories on the way to them are read.
+ */
+int change_collect_paths(const struct change_layer *layers, size_t n,
+			 const char *const *paths, struct change_list *l, struct err *e);
+void change_list_free(struct change_list *l);
+
+void change_list_add(struct change_list *l, const struct change *c); /* a copy */
+
+/* One letter for people: A, M, D, T, R for a rename's new name, X if only the mode differs. */
+char change_letter(const struct change_item *it);
+
+/* The same of a change by itself, which is never known to be half of a rename. */
+char change_letter_alone(const struct change *c);
+
+#endif

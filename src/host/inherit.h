@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_HOST_INHERIT_H
+#define STET_HOST_INHERIT_H
+
+#include "host/known.h"
+
+/* Does the operation say what is on the host? *undone: that is what was there before it. */
+bool known_tells(const struct op_record *r, bool *undone);
+
+/* Until when the transaction that @dir's has its knowledge from may have moved things; 0: none. */
+int64_t known_inherited_at(int dir);
+
+/*
+ * @to begins with what @from is: what @from knows of the host, the other knows, too. Afterwards
+ * they go their own ways. What cannot be kept is not known: a commit is stricter then.
+ */
+void known_inherit(struct home *h, const struct txn_record *from,
+		   const struct txn_record *to);
+
+#endif

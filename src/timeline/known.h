@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TIMELINE_KNOWN_H
+#define STET_TIMELINE_KNOWN_H
+
+#include "timeline/timeline.h"
+
+/* Has @path been known to the host, the layers or any checkpoint, or is it now? 1, 0 or -1. */
+int timeline_knows(struct timeline *c, const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_TIMELINE_MOUNT_H
+#define STET_TIMELINE_MOUNT_H
+
+#include "timeline/parts.h"
+
+/* Private to the room. */
+
+/* Makes @paths what @target has there, through an overlay mounted for it, seen by nobody. */
+int timeline_mount_go(struct timeline *c, const struct ck_state *now,
+		      const struct ck_state *target, const char *const *paths,
+		      struct err *e);
+
+#endif
