@@ -149,6 +149,14 @@ void fault_never(void)
 	spared = true;
 }
 
+bool fault_spare(bool on)
+{
+	bool was = spared;
+
+	spared = on;
+	return was;
+}
+
 int fault_point(const char *name)
 {
 	const char *spec = getenv("STET_FAULT");
@@ -186,7 +194,7 @@ int fault_at(const char *name)
 
 int fault_skip(const char *name)
 {
-	const char *spec = getenv("STET_FAULT_SKIP");
+	const char *spec = spared ? NULL : getenv("STET_FAULT_SKIP");
 	static unsigned long met;
 	unsigned long nth;
 	const char *colon;

@@ -2,6 +2,8 @@
 #ifndef STET_BASE_FAULT_H
 #define STET_BASE_FAULT_H
 
+#include <stdbool.h>
+
 /*
  * Places where a test may let something fail or the process die. FAULT_POINT("name") is 0,
  * or the -errno to behave as if the next step had failed with:
@@ -44,15 +46,19 @@
 #define FAULT_AT(name) fault_at(name)
 #define FAULT_SKIP(name) fault_skip(name)
 #define FAULT_NEVER() fault_never()
+#define FAULT_SPARE(on) fault_spare(on)
 int fault_point(const char *name);
 int fault_at(const char *name);
 int fault_skip(const char *name);
 void fault_never(void);
+/* Nothing is reached or counted while it is on; returns what it was before. */
+bool fault_spare(bool on);
 #else
 #define FAULT_POINT(name) ((void)sizeof(name), 0)
 #define FAULT_AT(name) ((void)sizeof(name), 0)
 #define FAULT_SKIP(name) ((void)sizeof(name), 0)
 #define FAULT_NEVER() ((void)0)
+#define FAULT_SPARE(on) (on)
 #endif
 
 #endif

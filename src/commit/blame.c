@@ -35,7 +35,7 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 
 	(void)e;
 	if (r->txn == s->self || r->kind != OP_COMMIT || r->state != OP_DONE ||
-	    r->undone || !r->plan || r->done_ns < s->since)
+	    r->undone != OP_STANDS || !r->plan || r->done_ns < s->since)
 		return 0;
 	if ((s->n & (s->n - 1)) == 0)
 		s->ops = xrealloc(s->ops, (s->n ? 2 * s->n : 8) * sizeof(*s->ops));

@@ -24,7 +24,9 @@
 #include "journal/op_rows.h"
 #include "layer/unopaque.h"
 #include "plan/stage.h"
+#include "txn/check.h"
 #include "txn/marks.h"
+#include "txn/move.h"
 #include "txn/parts.h"
 #include "txn/state.h"
 
@@ -149,10 +151,9 @@ static int begin_op(struct home *h, struct txn *t, const struct commit_wish *w,
 				    .after = res->left ? TXN_FROZEN : TXN_COMMITTED,
 				    .begun_ns = o->begun_ns,
 				    .message = w->message ? xstrdup(w->message) : NULL };
-	if (journal_op_add(h->journal, &o->op, TXN_COMMITTING, JOURNAL_SYNC, e) < 0)
-		return -1;
-	t->rec.state = TXN_COMMITTING;
-	return 0;
+	return txn_move(h, t,
+			&(struct txn_step){ TXN_COMMITTING, JOURNAL_SYNC, .op = &o->op },
+			e);
 }
 
 static int unsettle(const struct txn *t, struct err *e)
@@ -230,6 +231,7 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	struct operation o;
 	char name[32];
 	int r;
+	TXN_CHECKED(h, t);
 
 	*res = (struct commit_result){ 0 };
 	if (txn_pending(h, t, e) < 0 || check_whole(h, t, e) < 0 ||

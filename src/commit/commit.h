@@ -7,14 +7,18 @@
 #include "txn/txn.h"
 
 /*
- * Commit, undo, redo, recovery.
+ * Commit, undo, redo, recovery. The invariants that they keep are numbers 5 to 7 of txn/txn.h.
  *
- * Promises (in addition to the invariants of txn.h):
- *  5. COMMITTING and UNDOING are entered only when the complete change list is durable and
- *     the data is durable; from there recovery goes forward, or, at a conflict, back:
- *     the tree is the old one or the new one.
- *  6. A change list is never edited once it is finished.
- *  7. After a commit the transaction holds what it replaced: undo is the same steps, backwards.
+ * A commit is these steps, and a crash after any of them leaves the old tree or the new tree:
+ *
+ *	draft_make()       the walk over the layers becomes a change list; conflicts and risks
+ *	                   are found, and nothing was changed if there are any
+ *	apply_stage()      marks of overlayfs are taken off, attributes put right, in the layer
+ *	operate_sync_staged()
+ *	txn_move()         the row: from here recovery goes forward
+ *	apply_forward()    every step; a conflict turns round: apply_backward()
+ *	apply_verify()     has anybody written to what was taken away?
+ *	txn_move()         the row: done
  */
 
 typedef void commit_progress(void *arg, uint64_t done, uint64_t total);

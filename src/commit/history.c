@@ -60,7 +60,7 @@ const struct op_record *history_undoable(const struct history *hi)
 	for (size_t i = hi->n; i > 0; i--) {
 		const struct op_record *r = &hi->v[i - 1];
 
-		if (r->state == OP_DONE && !r->undone &&
+		if (r->state == OP_DONE && r->undone == OP_STANDS &&
 		    (r->kind == OP_COMMIT || r->kind == OP_ROLLBACK))
 			return r;
 	}
@@ -72,7 +72,7 @@ const struct op_record *history_redoable(const struct history *hi)
 	for (size_t i = hi->n; i > 0; i--) {
 		const struct op_record *r = &hi->v[i - 1];
 
-		if (r->state == OP_DONE && r->kind == OP_UNDO && !r->redone)
+		if (r->state == OP_DONE && r->kind == OP_UNDO && r->redone == OP_STANDS)
 			return r;
 	}
 	return NULL;
@@ -281,8 +281,8 @@ int txn_each_step(struct home *h, const struct txn_record *rec, plan_fn *fn, voi
 	for (size_t i = hi.n; i > 0 && r == 0; i--) {
 		const struct op_record *op = &hi.v[i - 1];
 
-		if (op->kind == OP_COMMIT && op->state == OP_DONE && !op->undone &&
-		    op->plan)
+		if (op->kind == OP_COMMIT && op->state == OP_DONE &&
+		    op->undone == OP_STANDS && op->plan)
 			r = tell_commit(dir, &hi, op, fn, arg, e);
 	}
 	history_free(&hi);

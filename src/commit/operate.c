@@ -26,6 +26,7 @@
 #include "txn/begin.h"
 #include "txn/find.h"
 #include "txn/home.h"
+#include "txn/move.h"
 #include "txn/parts.h"
 
 /*
@@ -388,23 +389,27 @@ static int settle(struct operation *o, struct err *e)
 	return r == 0 ? s.r : r;
 }
 
-/* Goes back where it came from after a conflict (or a failure) half way. */
+static int move(struct home *h, struct txn *t, struct operation *o, enum txn_state to,
+		enum op_state op_to, int64_t at, struct err *e)
+{
+	const struct txn_step s = { to, JOURNAL_SYNC, .op = &o->op, .op_to = op_to,
+				    .op_ns = at };
+
+	return txn_move(h, t, &s, e);
+}
+
+/* Takes the steps back that were done, after a conflict or a failure half way. */
 static int reverse(struct home *h, struct txn *t, struct operation *o, bool backwards,
 		   struct err *e)
 {
 	o->progress = NULL;
 	if (o->op.state == OP_APPLYING &&
-	    journal_op_move(h->journal, &o->op, OP_REVERSING, t->rec.state, 0,
-			    JOURNAL_SYNC, e) < 0)
+	    move(h, t, o, t->rec.state, OP_REVERSING, 0, e) < 0)
 		return -1;
 	if ((!FAULT_SKIP("operate.reverse") && run(o, !backwards, true, e) < 0) ||
 	    sync_names(o, e) < 0)
 		return -1;
-	if (journal_op_move(h->journal, &o->op, OP_REVERSED, o->op.before,
-			    time_past(t, fine_now()), JOURNAL_SYNC, e) < 0)
-		return -1;
-	t->rec.state = o->op.before;
-	return 0;
+	return move(h, t, o, o->op.before, OP_REVERSED, time_past(t, fine_now()), e);
 }
 
 /* @how: NULL if it was done. */
@@ -432,12 +437,10 @@ int operate(struct home *h, struct txn *t, struct operation *o, struct err *e)
 		if (r == 0)
 			r = backwards ? sync_names(o, e) : settle(o, e);
 		if (r == 0)
-			r = journal_op_move(h->journal, &o->op, OP_DONE, o->op.after,
-					    time_past(t, moved_at), JOURNAL_SYNC, e);
-		if (r == 0) {
-			t->rec.state = o->op.after;
+			r = move(h, t, o, o->op.after, OP_DONE, time_past(t, moved_at),
+				 e);
+		if (r == 0)
 			note(h, &o->op, NULL);
-		}
 	} else {
 		err_set(e, ERR_CONFLICT, "the host changed meanwhile");
 	}

@@ -20,9 +20,11 @@
 #include "journal/op_rows.h"
 #include "plan/checks.h"
 #include "sys/mountinfo.h"
+#include "txn/check.h"
 #include "txn/end.h"
 #include "txn/find.h"
 #include "txn/home.h"
+#include "txn/move.h"
 #include "txn/parts.h"
 
 /* Rollback and its undo touch nothing but the journal. */
@@ -41,13 +43,13 @@ static int flip(struct home *h, struct txn *t, const struct op_record *target, b
 	if (t->rec.state != (redo ? TXN_FROZEN : TXN_ROLLED_BACK))
 		return err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
 			       txn_look_name(txn_look(&t->rec)));
-	if (txn_check(&t->rec, e) < 0)
+	if (txn_check_data(&t->rec, e) < 0)
 		return -1;
 	if (dry_run)
 		return 0;
-	if (journal_op_add(h->journal, &op, op.after, JOURNAL_SYNC, e) < 0)
+	if (txn_move(h, t, &(struct txn_step){ op.after, JOURNAL_SYNC, .op = &op }, e) <
+	    0)
 		return -1;
-	t->rec.state = op.after;
 	res->op = op.id;
 	txn_note(h, op_kind_name(op.kind), op.txn, op.id);
 	return 0;
@@ -153,8 +155,8 @@ static int find_by_path(struct operation *o, const struct txn *t,
 		AUTO_FREE bool *met = xcalloc(n + 1, sizeof(*met));
 		struct census c = { .o = o, .paths = paths, .met = met };
 
-		if (op->kind != OP_COMMIT || op->state != OP_DONE || op->undone ||
-		    !op->plan)
+		if (op->kind != OP_COMMIT || op->state != OP_DONE ||
+		    op->undone != OP_STANDS || !op->plan)
 			continue;
 		if (count_steps(o, d, op, &c, e) < 0) {
 			free(c.whole);
@@ -328,12 +330,12 @@ static int get_ready_again(const struct txn *t, const struct deed *d, bool part,
 static int carry_out(struct home *h, struct txn *t, bool redo, struct operation *o,
 		     struct commit_result *res, struct err *e)
 {
-	enum txn_state moving = redo ? TXN_COMMITTING : TXN_UNDOING;
+	const struct txn_step moving = { redo ? TXN_COMMITTING : TXN_UNDOING,
+					 JOURNAL_SYNC, .op = &o->op };
 
 	if ((redo && operate_sync_staged(o, e) < 0) || operate_rights(o, t, e) < 0 ||
-	    journal_op_add(h->journal, &o->op, moving, JOURNAL_SYNC, e) < 0)
+	    txn_move(h, t, &moving, e) < 0)
 		return -1;
-	t->rec.state = moving;
 	if (operate(h, t, o, e) < 0)
 		return -1;
 	res->op = o->op.id;
@@ -432,7 +434,7 @@ static int find_undoable(const struct txn *t, struct deed *d, int64_t op, bool b
 			       (long long)t->rec.id, (long long)op);
 	if (!d->target)
 		return nothing(t, "undo", e);
-	return d->target->undone || d->target->state != OP_DONE
+	return d->target->undone != OP_STANDS || d->target->state != OP_DONE
 		       ? err_set(e, ERR_STATE, "operation %lld is undone already",
 				 (long long)d->target->id)
 		       : 0;
@@ -450,6 +452,7 @@ static int do_it(struct home *h, struct txn *t, bool redo, int64_t op,
 {
 	struct deed d = { .redo = redo };
 	int r;
+	TXN_CHECKED(h, t);
 
 	*res = (struct commit_result){ 0 };
 	if (txn_own(t, e) < 0 || history_read(h, t->rec.id, &d.ops, e) < 0)

@@ -14,6 +14,7 @@
 #include "journal/txn_rows.h"
 #include "plan/apply.h"
 #include "plan/checks.h"
+#include "txn/check.h"
 #include "txn/end.h"
 #include "txn/find.h"
 #include "txn/parts.h"
@@ -110,7 +111,7 @@ static int check_txn(void *arg, struct txn_record *r, struct err *e)
 	(*c->checked)++;
 	c->rec = r;
 	c->o = &o;
-	if (txn_check(r, &why) < 0) {
+	if (txn_check_data(r, &why) < 0) {
 		complain(c, why.msg);
 	} else if (operate_open(&t, false, &o, &why) < 0) {
 		if (why.sys != ENOENT || !is_tree_gone(r))

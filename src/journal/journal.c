@@ -56,7 +56,7 @@ static const char *const sql[SQL_COUNT] = {
 			 "WHERE id = ?1 AND state = ?2",
 	[SQL_TXN_END] = "UPDATE txn SET state = ?2, exit_status = ?3, reason = ?4, "
 			"end_ns = ?5, atomic = atomic AND ?2 " NOT_SETTLED
-			"WHERE id = ?1",
+			"WHERE id = ?1 AND state = ?6",
 	[SQL_TXN_DIR] = "UPDATE txn SET dir = ?2 WHERE id = ?1",
 	[SQL_TXN_STATE] = "SELECT state FROM txn WHERE id = ?1",
 	[SQL_TXN_GET] = "SELECT " TXN_COLUMNS "WHERE id = ?1",

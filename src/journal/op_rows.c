@@ -71,7 +71,7 @@ static int run_on(struct journal *j, enum db_sql which, int64_t txn, struct err 
 	return rc == SQLITE_OK ? 0 : db_error(j, rc, "record the operation", e);
 }
 
-static int mark(struct journal *j, int64_t id, int undone, struct err *e)
+static int mark(struct journal *j, int64_t id, enum op_mark undone, struct err *e)
 {
 	sqlite3_stmt *st = db_stmt(j, SQL_OP_MARK, e);
 	int rc;
@@ -79,7 +79,7 @@ static int mark(struct journal *j, int64_t id, int undone, struct err *e)
 	if (!st)
 		return -1;
 	sqlite3_bind_int64(st, 1, id);
-	sqlite3_bind_int(st, 2, undone);
+	sqlite3_bind_int(st, 2, (int)undone);
 	rc = db_step(st);
 	return rc == SQLITE_OK ? 0 : db_error(j, rc, "record the operation", e);
 }
@@ -90,7 +90,9 @@ static int mark_target(struct journal *j, const struct op_record *r, struct err 
 		return 0;
 	if (r->kind == OP_REDO && run_on(j, SQL_OP_REDONE, r->txn, e))
 		return -1;
-	return r->part ? 0 : mark(j, r->target, r->kind == OP_UNDO, e);
+	return r->part ? 0
+		       : mark(j, r->target,
+			      r->kind == OP_UNDO ? OP_TAKEN_BACK : OP_STANDS, e);
 }
 
 static bool is_new(const struct op_record *r)
@@ -229,21 +231,22 @@ static bool get_op(sqlite3_stmt *st, struct op_record *r)
 	    !db_get_number(st, 0, 1, INT64_MAX, &r->id) ||
 	    !db_get_number(st, 1, 1, INT64_MAX, &r->txn) ||
 	    !db_get_number(st, 4, 0, INT64_MAX, &r->target) ||
-	    !db_get_number(st, 5, 0, 2, &undone) ||
+	    !db_get_number(st, 5, 0, OP_MARKS - 1, &undone) ||
 	    !db_get_string(st, 6, false, &r->plan) ||
 	    !db_get_number(st, 7, 0, INT64_MAX, &changes) ||
 	    !db_get_number(st, 10, INT64_MIN, INT64_MAX, &r->begun_ns) ||
 	    !db_get_number(st, 11, INT64_MIN, INT64_MAX, &r->done_ns) ||
 	    !db_get_string(st, 12, false, &r->message) ||
-	    !db_get_number(st, 13, 0, 1, &part) || !db_get_number(st, 14, 0, 2, &redone))
+	    !db_get_number(st, 13, 0, 1, &part) ||
+	    !db_get_number(st, 14, 0, OP_MARKS - 1, &redone))
 		return false;
 	r->kind = (enum op_kind)kind;
 	r->state = (enum op_state)state;
 	r->before = (enum txn_state)before;
 	r->after = (enum txn_state)after;
-	r->undone = (int)undone;
+	r->undone = (enum op_mark)undone;
 	r->part = part;
-	r->redone = (int)redone;
+	r->redone = (enum op_mark)redone;
 	r->changes = (uint64_t)changes;
 	return true;
 }

@@ -223,9 +223,8 @@ int journal_txn_move_all(struct journal *j, struct txn_move *v, size_t n,
 	return -1;
 }
 
-int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_status,
-		    const char *reason, int64_t end_ns, enum journal_sync s,
-		    struct err *e)
+int journal_txn_end(struct journal *j, const struct txn_move *m, enum txn_state to,
+		    const struct txn_outcome *o, enum journal_sync s, struct err *e)
 {
 	sqlite3_stmt *st;
 	int rc;
@@ -235,11 +234,12 @@ int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_s
 	st = db_stmt(j, SQL_TXN_END, e);
 	if (!st)
 		goto undo;
-	sqlite3_bind_int64(st, 1, id);
+	sqlite3_bind_int64(st, 1, m->id);
 	db_bind_text(st, 2, txn_state_name(to));
-	sqlite3_bind_int(st, 3, exit_status);
-	db_bind_text(st, 4, reason);
-	sqlite3_bind_int64(st, 5, end_ns);
+	sqlite3_bind_int(st, 3, o->exit_status);
+	db_bind_text(st, 4, o->reason);
+	sqlite3_bind_int64(st, 5, o->end_ns);
+	db_bind_text(st, 6, txn_state_name(m->from));
 	rc = db_step(st);
 	sqlite3_clear_bindings(st);
 	if (rc != SQLITE_OK) {
@@ -247,7 +247,7 @@ int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_s
 		goto undo;
 	}
 	if (sqlite3_changes(j->db) == 0) {
-		no_such(id, e);
+		explain_move(j, m->id, m->from, e);
 		goto undo;
 	}
 	return db_commit(j, e);

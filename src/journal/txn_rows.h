@@ -26,10 +26,16 @@ int journal_txn_move(struct journal *j, int64_t id, enum txn_state from,
 int journal_txn_move_all(struct journal *j, struct txn_move *v, size_t n,
 			 enum txn_state to, enum journal_sync s, struct err *e);
 
-/* Records the end: state, exit status, reason, end time. */
-int journal_txn_end(struct journal *j, int64_t id, enum txn_state to, int exit_status,
-		    const char *reason, int64_t end_ns, enum journal_sync s,
-		    struct err *e);
+/* How a run ended. */
+struct txn_outcome {
+	int exit_status;
+	const char *reason;
+	int64_t end_ns;
+};
+
+/* Moves the transaction m->id from m->from to @to, as journal_txn_move(), with its outcome. */
+int journal_txn_end(struct journal *j, const struct txn_move *m, enum txn_state to,
+		    const struct txn_outcome *o, enum journal_sync s, struct err *e);
 
 /* Replaces layers and directory (a transaction is recorded before its layers exist). */
 int journal_txn_set_layers(struct journal *j, const struct txn_record *r,

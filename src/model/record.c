@@ -5,10 +5,10 @@
 #include <string.h>
 
 const char *const txn_state_names[TXN_STATES] = {
-	[TXN_OPEN] = "open",	       [TXN_ACTIVE] = "active",
-	[TXN_FROZEN] = "frozen",       [TXN_ROLLED_BACK] = "rolled-back",
-	[TXN_PRUNED] = "pruned",       [TXN_COMMITTING] = "committing",
-	[TXN_COMMITTED] = "committed", [TXN_UNDOING] = "undoing",
+	[TXN_ACTIVE] = "active",	   [TXN_FROZEN] = "frozen",
+	[TXN_ROLLED_BACK] = "rolled-back", [TXN_PRUNED] = "pruned",
+	[TXN_COMMITTING] = "committing",   [TXN_COMMITTED] = "committed",
+	[TXN_UNDOING] = "undoing",
 };
 
 const char *const layer_kind_names[LAYER_KINDS] = {

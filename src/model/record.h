@@ -11,9 +11,8 @@
  * plain values. The journal keeps them (journal/journal.h); nothing here reads or writes.
  */
 
-/* States of a transaction; txn/txn.h says which may follow which. Stored by name. */
+/* States of a transaction; txn/move.h says which may follow which. Stored by name. */
 enum txn_state {
-	TXN_OPEN,	 /* recorded, sandbox not yet up */
 	TXN_ACTIVE,	 /* processes run in it (or did, until somebody killed us) */
 	TXN_FROZEN,	 /* ended, pending: a decision is due */
 	TXN_ROLLED_BACK, /* thrown away; data kept until pruned */
@@ -93,6 +92,14 @@ extern const char *const op_state_names[OP_STATES];
 const char *op_kind_name(enum op_kind k);
 const char *op_state_name(enum op_state s);
 
+/* What became of an operation later. Stored by number. */
+enum op_mark {
+	OP_STANDS,
+	OP_TAKEN_BACK,
+	OP_SUPERSEDED, /* the data has changed since: nothing brings back the other state */
+	OP_MARKS
+};
+
 struct op_record {
 	int64_t id; /* assigned by journal_op_add */
 	int64_t txn;
@@ -100,9 +107,9 @@ struct op_record {
 	enum op_state state;
 	int64_t target; /* UNDO, REDO: the operation it is about */
 	bool part;	/* UNDO, REDO: of some paths only; the target stays what it is */
-	int undone; /* 1: taken back; 2: and not to be redone (the data has changed) */
-	int redone; /* UNDO: 1: taken back by a REDO; 2: cannot be any more */
-	char *plan; /* file name, or NULL */
+	enum op_mark undone; /* COMMIT, ROLLBACK: by an undo */
+	enum op_mark redone; /* UNDO: by a redo */
+	char *plan;	     /* file name, or NULL */
 	uint64_t changes;
 	enum txn_state before, after; /* of the transaction */
 	int64_t begun_ns, done_ns;

@@ -29,6 +29,7 @@
 #include "timeline/take.h"
 #include "timeline/thin.h"
 #include "txn/begin.h"
+#include "txn/check.h"
 #include "txn/find.h"
 #include "txn/marks.h"
 #include "txn/parts.h"

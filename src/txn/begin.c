@@ -23,10 +23,12 @@
 #include "sys/fs.h"
 #include "sys/mountinfo.h"
 #include "txn/begin.h"
+#include "txn/check.h"
 #include "txn/end.h"
 #include "txn/find.h"
 #include "txn/home.h"
 #include "txn/marks.h"
+#include "txn/move.h"
 #include "txn/parts.h"
 #include "txn/prune.h"
 #include "txn/recycle.h"
@@ -397,7 +399,7 @@ static int hint_mounts(const struct txn_record *r, struct err *e)
 }
 
 /* What is in a layer that is not shown would seem never to have been. One that is away holds
- * nothing: txn_check() has seen to that. */
+ * nothing: txn_check_data() has seen to that. */
 static int all_in_view(const struct txn_record *r, const struct view *v, struct err *e)
 {
 	for (size_t i = 0; i < r->nlayers; i++) {
@@ -431,11 +433,12 @@ int txn_again(const struct txn_record *r, const struct view *v, struct err *e)
 int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 {
 	int r;
+	TXN_CHECKED(h, t);
 
 	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE)
 		return err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
 			       txn_look_name(txn_look(&t->rec)));
-	if (txn_own(t, e) < 0 || txn_check(&t->rec, e) < 0)
+	if (txn_own(t, e) < 0 || txn_check_data(&t->rec, e) < 0)
 		return -1;
 	if (all_in_view(&t->rec, v, e) < 0)
 		return -1;
@@ -459,10 +462,8 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 			return -1;
 	}
 	if (t->rec.state != TXN_ACTIVE &&
-	    journal_txn_move(h->journal, t->rec.id, t->rec.state, TXN_ACTIVE,
-			     JOURNAL_LAZY, e) < 0)
+	    txn_move(h, t, &(struct txn_step){ TXN_ACTIVE, JOURNAL_LAZY }, e) < 0)
 		return -1;
-	t->rec.state = TXN_ACTIVE;
 	txn_note(h, "resume", t->rec.id, 0);
 	return 0;
 }

@@ -14,9 +14,11 @@
 #include "base/fault.h"
 #include "journal/op_rows.h"
 #include "journal/txn_rows.h"
+#include "txn/check.h"
 #include "txn/end.h"
 #include "txn/find.h"
 #include "txn/home.h"
+#include "txn/move.h"
 #include "txn/parts.h"
 #include "txn/prune.h"
 
@@ -61,8 +63,7 @@ int txn_own(struct txn *t, struct err *e)
 	if (t->lock >= 0)
 		return 0;
 	/* Once the command has ended, only our own tidying up holds it, and not for long. */
-	fd = lock_take(t->rec.dir,
-		       t->rec.state != TXN_ACTIVE && t->rec.state != TXN_OPEN);
+	fd = lock_take(t->rec.dir, t->rec.state != TXN_ACTIVE);
 	if (fd == -EWOULDBLOCK) {
 		err_set(e, ERR_STATE, "t%lld is running", (long long)t->rec.id);
 		return err_hint(e, "end its command first, then try again");
@@ -98,14 +99,11 @@ static int finish(struct home *h, struct txn *t, enum txn_state to, int exit_sta
 	/* The command's own end, not that of a later visit. */
 	int64_t end = t->rec.end_ns ? t->rec.end_ns : now_ns();
 
-	if (journal_txn_end(h->journal, t->rec.id, to, exit_status, reason, end,
-			    JOURNAL_LAZY, e) < 0)
+	const struct txn_outcome outcome = { exit_status, reason, end };
+	const struct txn_step step = { to, JOURNAL_LAZY, &outcome };
+
+	if (txn_move(h, t, &step, e) < 0)
 		return -1;
-	t->rec.state = to;
-	t->rec.exit_status = exit_status;
-	t->rec.end_ns = end;
-	free(t->rec.reason);
-	t->rec.reason = xstrdup(reason);
 	audit_op(home_books(h),
 		 &(struct audit_op){ .event = to == TXN_PRUNED ? "drop" : "end",
 				     .txn = t->rec.id,
@@ -143,9 +141,9 @@ int txn_rollback(struct home *h, struct txn *t, struct err *e)
 				.before = t->rec.state,
 				.after = TXN_ROLLED_BACK,
 				.begun_ns = now_ns() };
+	TXN_CHECKED(h, t);
 
-	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE &&
-	    t->rec.state != TXN_OPEN) {
+	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE) {
 		err_set(e, ERR_STATE, "t%lld is %s", (long long)t->rec.id,
 			txn_look_name(txn_look(&t->rec)));
 		if (t->rec.state == TXN_COMMITTED)
@@ -156,9 +154,9 @@ int txn_rollback(struct home *h, struct txn *t, struct err *e)
 	if (txn_own(t, e) < 0)
 		return -1;
 	op.done_ns = op.begun_ns;
-	if (journal_op_add(h->journal, &op, TXN_ROLLED_BACK, JOURNAL_LAZY, e) < 0)
+	if (txn_move(h, t, &(struct txn_step){ TXN_ROLLED_BACK, JOURNAL_LAZY, .op = &op },
+		     e) < 0)
 		return -1;
-	t->rec.state = TXN_ROLLED_BACK;
 	txn_note(h, "rollback", t->rec.id, op.id);
 	return 0;
 }

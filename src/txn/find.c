@@ -69,7 +69,7 @@ struct search {
 
 static bool undecided(const struct txn_record *r)
 {
-	return r->state == TXN_FROZEN || r->state == TXN_ACTIVE || r->state == TXN_OPEN;
+	return r->state == TXN_FROZEN || r->state == TXN_ACTIVE;
 }
 
 /* The nearest workspace, then one that waits for a decision; else the newer, seen first. */
@@ -243,28 +243,4 @@ int layer_lost(const struct txn_record *r, const char *host, const char *up,
 	if (host && !path_within(up, r->dir))
 		err_hint(e, "it was on the filesystem of %s: mount that again", host);
 	return -1;
-}
-
-int txn_check(const struct txn_record *r, struct err *e)
-{
-	struct stat st;
-
-	if (r->state == TXN_PRUNED)
-		return 0;
-	if (!r->dir || lstat(r->dir, &st) < 0 || !S_ISDIR(st.st_mode))
-		return err_set(e, ERR_CORRUPT, "t%lld has lost its directory %s",
-			       (long long)r->id, r->dir ? r->dir : "");
-	for (size_t i = 0, k = 0; i < r->nlayers; i++) {
-		const struct layer_record *l = &r->layers[i];
-		AUTO_FREE char *up = xasprintf("%s%s", l->dir,
-					       l->kind == LAYER_OVERLAY ? "/up" : "");
-
-		k += l->kind == LAYER_OVERLAY;
-		if (lstat(up, &st) == 0 && S_ISDIR(st.st_mode))
-			continue;
-		if (l->kind != LAYER_OVERLAY || !layer_away(up) ||
-		    (!l->idle && !untouched_was(r, k - 1)))
-			return layer_lost(r, l->host, up, e);
-	}
-	return 0;
 }

@@ -30,7 +30,4 @@ int txn_find(struct home *h, const char *ref, const char *cwd, struct txn *t,
  * array (not what it points to). */
 struct change_layer *txn_layers(const struct txn_record *r, size_t *n);
 
-/* Asserts the invariants above for one record; ERR_CORRUPT says which is broken. */
-int txn_check(const struct txn_record *r, struct err *e);
-
 #endif

@@ -15,6 +15,7 @@
 #include "txn/budget.h"
 #include "txn/end.h"
 #include "txn/home.h"
+#include "txn/move.h"
 #include "txn/parts.h"
 #include "txn/prune.h"
 #include "txn/recycle.h"
@@ -151,8 +152,7 @@ static void finish_batch(struct batch *b)
 
 	for (size_t i = 0; i < b->n; i++)
 		v[i] = (struct txn_move){ b->t[i].rec.id, b->of[i]->from, false };
-	if (b->n && journal_txn_move_all(b->h->journal, v, b->n, TXN_PRUNED, JOURNAL_SYNC,
-					 &e) < 0)
+	if (b->n && txn_move_all(b->h, v, b->n, TXN_PRUNED, JOURNAL_SYNC, &e) < 0)
 		note_error(b, &e);
 	else
 		for (size_t i = 0; i < b->n; i++)

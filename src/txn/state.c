@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "txn/check.h"
 #include "txn/end.h"
 #include "txn/find.h"
 #include "txn/parts.h"
@@ -32,7 +33,7 @@ int txn_pending(struct home *h, struct txn *t, struct err *e)
 				 (long long)t->rec.id);
 		return -1;
 	}
-	if (txn_own(t, e) < 0 || txn_check(&t->rec, e) < 0)
+	if (txn_own(t, e) < 0 || txn_check_data(&t->rec, e) < 0)
 		return -1;
 	/* The one who ran it was killed: what it left is pending like any other. */
 	if (t->rec.state == TXN_ACTIVE &&

@@ -11,14 +11,41 @@
 #include "snap/view.h"
 
 /*
- * Transactions: states, begin, end, rollback, prune. Never sees a process.
+ * Transactions: their data, their states, their end. No function of this room knows of processes.
  *
- * Invariants, asserted by txn_check():
+ * Calling sequence of a run:
+ *
+ *	txn_prepare()      directories and lock; no journal is needed yet
+ *	timeline_record()  the moment of the beginning, checkpoint 0, the row: from here it exists
+ *	... the command runs; for another command in the same layers: txn_again() ...
+ *	txn_end()          it is pending; or txn_discard(): nothing was changed
+ *	txn_close()        gives the lock up
+ *
+ * and between txn_prepare() and the row txn_abandon() takes everything back. Later, by any process:
+ *
+ *	txn_find()         the record, no lock
+ *	txn_pending()      the lock, and that it can be decided about
+ *	txn_commit(), txn_rollback(), or txn_resume() to run something in it again
+ *	txn_undo(), txn_redo()
+ *	data_let_go()      the data goes, the row stays
+ *
+ * Every function that fails leaves the transaction in the state that it had, unless its contract
+ * says otherwise. States and their moves: txn/move.h.
+ *
+ * Invariants. txn_check() looks at those marked with *; test builds do so at the beginning and at
+ * the end of every function above that takes the lock.
+ *
  *  1. The host tree is unchanged in every state that exists before a commit.
- *  2. Whoever drives an OPEN or ACTIVE transaction holds the flock on its directory; a
- *     transaction in these states whose lock is free was interrupted.
- *  3. A transaction that is not PRUNED has its directory and every layer directory.
+ *  2.* A process that works on a transaction holds the flock on its directory. An ACTIVE transaction
+ *     whose lock is free was interrupted.
+ *  3.* A transaction that is not PRUNED has its directory and every layer directory.
  *  4. Data in a store that belongs to no journal row is garbage (prune removes it).
+ *  5.* COMMITTING and UNDOING are entered only when the complete change list is durable and the data
+ *     is durable. They have exactly one operation under way, all other states have none. From
+ *     there recovery goes forward, or, after a conflict, back.
+ *  6.* A change list is never edited once it is finished.
+ *  7. After a commit the transaction holds what it replaced: undo is the same steps, backwards
+ *     (txn_verify() looks).
  */
 
 /* The user's state directory and journal; opened once per command. */

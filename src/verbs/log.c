@@ -102,7 +102,7 @@ static json_t *op_json(const struct op_record *r)
 	json_object_set_new(o, "state", json_string(op_state_name(r->state)));
 	json_object_set_new(o, "txn", json_txn_ref(r->txn));
 	json_object_set_new(o, "of", r->target ? json_integer(r->target) : json_null());
-	json_object_set_new(o, "undone", json_boolean(r->undone));
+	json_object_set_new(o, "undone", json_boolean(r->undone != OP_STANDS));
 	json_object_set_new(o, "changes", json_integer((json_int_t)r->changes));
 	json_set_str(o, "message", r->message);
 	json_set_time(o, "begin", r->begun_ns);

@@ -60,8 +60,8 @@ static bool is_candidate(const struct search *s, const struct op_record *r)
 	if (r->state != OP_DONE)
 		return false;
 	if (s->redo)
-		return r->kind == OP_UNDO && !r->redone;
-	return !r->undone &&
+		return r->kind == OP_UNDO && r->redone == OP_STANDS;
+	return r->undone == OP_STANDS &&
 	       (r->kind == OP_COMMIT || (r->kind == OP_ROLLBACK && !s->commits));
 }
 

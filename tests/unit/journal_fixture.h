@@ -94,7 +94,7 @@ static inline int64_t add(struct journal *j, const char *name, enum journal_sync
 					 { LAYER_OVERLAY, host, dir, false } };
 	struct effect_record effects[] = { { kind, what } };
 	struct txn_record r = { .name = copy,
-				.state = TXN_OPEN,
+				.state = TXN_ACTIVE,
 				.workspace = workspace,
 				.argv = argv,
 				.begin_ns = 1,

@@ -131,6 +131,14 @@ static void test_set_layers(void **state)
 	journal_close(j);
 }
 
+static int end(struct journal *j, int64_t id, enum txn_state from,
+	       const struct txn_outcome *o, struct err *e)
+{
+	const struct txn_move m = { id, from, false };
+
+	return journal_txn_end(j, &m, TXN_FROZEN, o, JOURNAL_LAZY, e);
+}
+
 static void test_states(void **state)
 {
 	struct fixture *f = *state;
@@ -139,26 +147,28 @@ static void test_states(void **state)
 	struct txn_record got;
 	struct err e = { 0 };
 
-	assert_int_equal(journal_txn_move(j, id, TXN_OPEN, TXN_ACTIVE, JOURNAL_LAZY, &e),
-			 0);
 	assert_int_equal(
-		journal_txn_move(other, id, TXN_OPEN, TXN_FROZEN, JOURNAL_LAZY, &e), -1);
+		journal_txn_move(j, id, TXN_ACTIVE, TXN_UNDOING, JOURNAL_LAZY, &e), 0);
+	assert_int_equal(
+		journal_txn_move(other, id, TXN_ACTIVE, TXN_FROZEN, JOURNAL_LAZY, &e),
+		-1);
 	assert_int_equal(e.kind, ERR_STATE);
-	assert_non_null(strstr(e.msg, "active"));
+	assert_non_null(strstr(e.msg, "undoing"));
 	assert_int_equal(
-		journal_txn_end(j, id, TXN_FROZEN, 137, "signal", 99, JOURNAL_LAZY, &e),
+		end(j, id, TXN_UNDOING, &(struct txn_outcome){ 137, "signal", 99 }, &e),
 		0);
 	assert_int_equal(journal_txn_get(other, id, &got, &e), 0);
 	assert_int_equal(got.state, TXN_FROZEN);
+	assert_int_equal(end(j, id, TXN_UNDOING, &(struct txn_outcome){ 1 }, &e), -1);
+	assert_int_equal(e.kind, ERR_STATE);
 	assert_int_equal(got.exit_status, 137);
 	assert_string_equal(got.reason, "signal");
 	assert_int_equal(got.end_ns, 99);
 	txn_record_free(&got);
-	assert_int_equal(journal_txn_move(j, 5, TXN_OPEN, TXN_ACTIVE, JOURNAL_LAZY, &e),
-			 -1);
+	assert_int_equal(
+		journal_txn_move(j, 5, TXN_ACTIVE, TXN_UNDOING, JOURNAL_LAZY, &e), -1);
 	assert_int_equal(e.kind, ERR_USAGE);
-	assert_int_equal(journal_txn_end(j, 5, TXN_FROZEN, 0, NULL, 0, JOURNAL_LAZY, &e),
-			 -1);
+	assert_int_equal(end(j, 5, TXN_ACTIVE, &(struct txn_outcome){ 0 }, &e), -1);
 	assert_int_equal(e.kind, ERR_USAGE);
 	journal_close(other);
 	journal_close(j);
@@ -180,8 +190,8 @@ static void test_names(void **state)
 	assert_int_equal(journal_txn_by_name(j, "fix", &got, &e), 0);
 	assert_int_equal(got.id, id);
 	txn_record_free(&got);
-	assert_int_equal(journal_txn_move(j, id, TXN_OPEN, TXN_PRUNED, JOURNAL_LAZY, &e),
-			 0);
+	assert_int_equal(
+		journal_txn_move(j, id, TXN_ACTIVE, TXN_PRUNED, JOURNAL_LAZY, &e), 0);
 	assert_int_equal(journal_txn_by_name(j, "fix", &got, &e), -1);
 	assert_int_equal(e.kind, ERR_USAGE);
 	assert_true(must_add(j, "fix") > id);
@@ -195,9 +205,9 @@ static int look_and_write(void *arg, struct txn_record *r, struct err *e)
 	struct err e2 = { 0 };
 
 	s->n++;
-	if (journal_txn_move(s->other, r->id, TXN_OPEN, TXN_ACTIVE, JOURNAL_LAZY, &e2))
+	if (journal_txn_move(s->other, r->id, TXN_ACTIVE, TXN_UNDOING, JOURNAL_LAZY, &e2))
 		return err_set(e, ERR_STATE, "other: %s", e2.msg);
-	return journal_txn_move(s->j, r->id, TXN_ACTIVE, TXN_FROZEN, JOURNAL_LAZY, e);
+	return journal_txn_move(s->j, r->id, TXN_UNDOING, TXN_FROZEN, JOURNAL_LAZY, e);
 }
 
 /* All that a glance shows, and no more. */
@@ -273,11 +283,11 @@ static void test_syncs(void **state)
 	for (i = 0; i < 3; i++) {
 		syncs = 0;
 		id = must_add(j, NULL);
-		assert_int_equal(
-			journal_txn_move(j, id, TXN_OPEN, TXN_ACTIVE, JOURNAL_LAZY, &e),
-			0);
-		assert_int_equal(journal_txn_end(j, id, TXN_FROZEN, 0, "exit", 1,
-						 JOURNAL_LAZY, &e),
+		assert_int_equal(journal_txn_move(j, id, TXN_ACTIVE, TXN_UNDOING,
+						  JOURNAL_LAZY, &e),
+				 0);
+		assert_int_equal(end(j, id, TXN_UNDOING,
+				     &(struct txn_outcome){ 0, "exit", 1 }, &e),
 				 0);
 		if (i == 0) {
 			journal_close(j);
@@ -320,14 +330,15 @@ static void test_move_all(void **state)
 	int one;
 
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		v[i] = (struct txn_move){ must_add(j, NULL), TXN_OPEN, false };
+		v[i] = (struct txn_move){ must_add(j, NULL), TXN_ACTIVE, false };
 	v[7].from = TXN_FROZEN;
 	v[9].id = 99;
 	syncs = 0;
 	assert_int_equal(
-		journal_txn_move(j, v[0].id, TXN_OPEN, TXN_ACTIVE, JOURNAL_SYNC, &e), 0);
+		journal_txn_move(j, v[0].id, TXN_ACTIVE, TXN_UNDOING, JOURNAL_SYNC, &e),
+		0);
 	one = syncs;
-	v[0].from = TXN_ACTIVE;
+	v[0].from = TXN_UNDOING;
 	syncs = 0;
 	assert_int_equal(
 		journal_txn_move_all(j, v, ARRAY_SIZE(v), TXN_PRUNED, JOURNAL_SYNC, &e),
@@ -338,7 +349,7 @@ static void test_move_all(void **state)
 		if (i == 9)
 			continue;
 		assert_int_equal(journal_txn_get(j, v[i].id, &got, &e), 0);
-		assert_int_equal(got.state, i == 7 ? TXN_OPEN : TXN_PRUNED);
+		assert_int_equal(got.state, i == 7 ? TXN_ACTIVE : TXN_PRUNED);
 		txn_record_free(&got);
 	}
 	journal_close(j);
@@ -415,7 +426,7 @@ static int crowd_member(void *arg)
 		int64_t id = add(j, NULL, JOURNAL_LAZY, &e);
 
 		if (id < 0 ||
-		    journal_txn_move(j, id, TXN_OPEN, TXN_ACTIVE, JOURNAL_LAZY, &e)) {
+		    journal_txn_move(j, id, TXN_ACTIVE, TXN_UNDOING, JOURNAL_LAZY, &e)) {
 			fprintf(stderr, "add: %s\n", e.msg);
 			return 2;
 		}

@@ -146,7 +146,7 @@ static enum err_kind exercise(const char *dir)
 	    journal_txn_each(j, JOURNAL_ALL, look, &all, &e) == 0) {
 		id = add(j, "x", JOURNAL_LAZY, &e);
 		if (id > 0)
-			journal_txn_move(j, id, TXN_OPEN, TXN_PRUNED, JOURNAL_LAZY, &e);
+			journal_txn_move(j, id, TXN_ACTIVE, TXN_PRUNED, JOURNAL_LAZY, &e);
 	}
 	journal_close(j);
 	return e.kind;
