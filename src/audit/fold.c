@@ -11,6 +11,7 @@
 
 #include "audit/record.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum {
 	KEYS = 4096,	    /* commands that are told apart; a power of two */
@@ -34,21 +35,13 @@ struct fold {
 	unsigned char *pids; /* a bit for each whose exec was counted */
 };
 
-static int64_t now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return t.tv_sec;
-}
-
 struct fold *fold_new(void)
 {
 	struct fold *f = xcalloc(1, sizeof(*f));
 
 	f->owner = getpid();
 	f->room = FOLD_ROOM;
-	f->filled_s = now_s();
+	f->filled_s = (clock_ms(CLOCK_MONOTONIC_COARSE) / 1000);
 	f->tell_s = f->filled_s + FOLD_EVERY_S;
 	return f;
 }
@@ -105,7 +98,7 @@ static struct known *find(struct fold *f, uint64_t hash)
 
 static bool has_room(struct fold *f)
 {
-	int64_t now = now_s();
+	int64_t now = (clock_ms(CLOCK_MONOTONIC_COARSE) / 1000);
 
 	f->room += (now - f->filled_s) * FOLD_MORE;
 	f->filled_s = now;
@@ -157,7 +150,7 @@ static bool has_counted(const struct fold *f)
 static void begin_anew(struct fold *f)
 {
 	forget(f);
-	f->tell_s = now_s() + FOLD_EVERY_S;
+	f->tell_s = (clock_ms(CLOCK_MONOTONIC_COARSE) / 1000) + FOLD_EVERY_S;
 }
 
 bool fold_exec(struct fold *f, const struct audit_exec *x)
@@ -166,7 +159,8 @@ bool fold_exec(struct fold *f, const struct audit_exec *x)
 	struct known *k = find(f, hash);
 	bool counted;
 
-	if (!k && now_s() >= f->tell_s && !has_counted(f)) {
+	if (!k && (clock_ms(CLOCK_MONOTONIC_COARSE) / 1000) >= f->tell_s &&
+	    !has_counted(f)) {
 		begin_anew(f);
 		k = find(f, hash);
 	}
@@ -207,7 +201,8 @@ void fold_written(struct fold *f, size_t len)
 
 bool fold_due(const struct fold *f, bool now)
 {
-	return f && f->owner == getpid() && (now || now_s() >= f->tell_s) &&
+	return f && f->owner == getpid() &&
+	       (now || (clock_ms(CLOCK_MONOTONIC_COARSE) / 1000) >= f->tell_s) &&
 	       (f->told || has_counted(f));
 }
 

@@ -326,11 +326,6 @@ int ck_load(int dir, int64_t number, struct ck_state *out, struct err *e)
 	return r;
 }
 
-int ck_parent(int dir, int64_t number, int64_t *parent, struct err *e)
-{
-	return read_into(dir, number, NULL, parent, e);
-}
-
 int ck_remove(int dir, int64_t number)
 {
 	char name[32];

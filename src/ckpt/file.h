@@ -12,8 +12,6 @@ int ck_save(int dir, int64_t number, int64_t parent, const struct ck_state *befo
 /* Reads it and its parents. 0 has no file unless the layers were not empty at first. */
 int ck_load(int dir, int64_t number, struct ck_state *out, struct err *e);
 
-/* Only what it says about its parent; ERR_CORRUPT as ck_load(). */
-int ck_parent(int dir, int64_t number, int64_t *parent, struct err *e);
 int ck_remove(int dir, int64_t number);
 
 /* Appends the numbers of all objects that the file itself speaks of; none is fine. */

@@ -14,6 +14,7 @@
 #include "ckpt/place.h"
 #include "ckpt/state.h"
 #include "diff/change.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 
 struct pair {
@@ -93,9 +94,7 @@ static int put(struct pair *p, const struct ck_diff *d, const struct ck_side *s,
 	if (!after && l.past >= 0)
 		l.live = l.past;
 	if (s->seen == CK_ABSENT)
-		r = mknodat(dir, base, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST
-			    ? -errno
-			    : 0;
+		r = overlay_whiteout(dir, base);
 	else if (d->dir || (s->seen == CK_UPPER && S_ISDIR(s->e->id.mode)))
 		r = put_dir(&l, s, d->rel, dir, base);
 	else if (s->seen == CK_UPPER)

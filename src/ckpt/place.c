@@ -16,6 +16,7 @@
 #include "ckpt/state.h"
 #include "layer/copy.h"
 #include "layer/meta.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 #include "sys/rmtree.h"
@@ -83,13 +84,6 @@ static bool is_wanted(const struct ck_entry *e, const char *attr)
 	return false;
 }
 
-/* Through a merged tree overlayfs' own marks are its own business. */
-static bool is_marks(const char *attr)
-{
-	return strncmp(attr, "user.overlay.", 13) == 0 &&
-	       strncmp(attr, "user.overlay.overlay.", 21) != 0;
-}
-
 bool ck_wants_xattrs(const struct ck_layer *l, const struct ck_entry *e)
 {
 	const char *p = e->xattrs, *end = p + e->nxattrs;
@@ -98,7 +92,7 @@ bool ck_wants_xattrs(const struct ck_layer *l, const struct ck_entry *e)
 	while ((size_t)(end - p) >= sizeof(n)) {
 		memcpy(n, p, sizeof(n));
 		p += sizeof(n);
-		if (!l->merged || !is_marks(p))
+		if (!l->merged || !overlay_is_mark(p))
 			return true;
 		p += n[0] + n[1];
 	}
@@ -107,10 +101,21 @@ bool ck_wants_xattrs(const struct ck_layer *l, const struct ck_entry *e)
 
 static const char *seen_name(const char *attr, bool merged, char *tmp, size_t len)
 {
-	if (!merged || strncmp(attr, "user.overlay.overlay.", 21) != 0)
+	if (!merged || !overlay_is_escaped(attr))
 		return attr;
-	snprintf(tmp, len, "user.overlay.%s", attr + 21);
+	snprintf(tmp, len, OVERLAY_MARK "%s", attr + strlen(OVERLAY_ESCAPED));
 	return tmp;
+}
+
+/* The name that overlayfs gives the attribute @seen of the merged tree in the upper. */
+static void escape(const char *seen, char *out, size_t len)
+{
+	size_t n = strlen(OVERLAY_MARK);
+
+	if (strncmp(seen, OVERLAY_MARK, n) == 0)
+		snprintf(out, len, OVERLAY_ESCAPED "%s", seen + n);
+	else
+		snprintf(out, len, "%s", seen);
 }
 
 static int drop_others(const struct ck_layer *l, const struct ck_entry *e, int dir,
@@ -124,11 +129,7 @@ static int drop_others(const struct ck_layer *l, const struct ck_entry *e, int d
 		char escaped[XATTR_NAME_MAX + 32];
 
 		if (l->merged)
-			snprintf(escaped, sizeof(escaped), "%s%s",
-				 strncmp(a, "user.overlay.", 13) == 0
-					 ? "user.overlay.overlay."
-					 : "",
-				 strncmp(a, "user.overlay.", 13) == 0 ? a + 13 : a);
+			escape(a, escaped, sizeof(escaped));
 		if (!is_wanted(e, l->merged ? escaped : a) && !may_fail(a) &&
 		    removexattr(path, a) < 0 && errno != ENODATA)
 			r = -errno;
@@ -157,7 +158,7 @@ static int set_xattrs(const struct ck_layer *l, const struct ck_entry *e, int di
 
 		memcpy(n, p, sizeof(n));
 		p = attr + n[0] + n[1];
-		if (l->merged && is_marks(attr))
+		if (l->merged && overlay_is_mark(attr))
 			continue;
 		if ((FAULT_AT("ckpt.setxattr") ||
 		     setxattr(path, seen_name(attr, l->merged, tmp, sizeof(tmp)),

@@ -9,27 +9,19 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "ckpt/object.h"
 #include "ckpt/parts.h"
 #include "ckpt/scan.h"
 #include "ckpt/state.h"
 #include "ckpt/walk.h"
 #include "ckpt/watch.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
 /* How deep a tree may be: each level takes some of the stack. */
 enum { DEPTH_MAX = 16000 };
-
-#define OPAQUE "user.overlay.opaque"
-
-static int64_t coarse_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static struct hardlink *twin_slot(struct hardlink *v, size_t cap, uint32_t layer,
 				  uint64_t ino)
@@ -233,7 +225,7 @@ static bool is_opaque(const struct buf *packed)
 	while ((size_t)(end - p) >= sizeof(n)) {
 		memcpy(n, p, sizeof(n));
 		p += sizeof(n);
-		if (strcmp(p, OPAQUE) == 0)
+		if (strcmp(p, OVERLAY_OPAQUE) == 0)
 			return n[1] == 1 && p[n[0]] == 'y';
 		p += n[0] + n[1];
 	}
@@ -343,7 +335,7 @@ int walk_visit(struct walk *w, int dir, const char *name)
 	struct ck_entry en = { .layer = w->layer, .rel = buf_str(&w->rel) };
 	struct ck_entry *prev = in_state(w->s->prev, &w->cursor, w->layer, en.rel);
 	const struct ck_entry *hint = in_state(w->s->hint, &w->hinted, w->layer, en.rel);
-	int64_t now = coarse_now();
+	int64_t now = clock_ns(CLOCK_REALTIME_COARSE);
 	uint64_t dev = 0;
 	int r = look(dir, name, &en, &dev);
 

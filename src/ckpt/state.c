@@ -7,13 +7,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "ckpt/parts.h"
 #include "ckpt/state.h"
 
 bool ck_is_whiteout(const struct ck_entry *e)
 {
-	return S_ISCHR(e->id.mode) && e->rdev == makedev(0, 0);
+	return S_ISCHR(e->id.mode) && e->rdev == 0;
 }
 
 struct ck_entry *ck_entry_new(const struct ck_entry *from)
@@ -107,13 +108,6 @@ void ck_state_sort(struct ck_state *s)
 		qsort(s->v, s->n, sizeof(struct ck_entry *), by_path);
 }
 
-void ck_state_copy(const struct ck_state *from, struct ck_state *to)
-{
-	*to = (struct ck_state){ 0 };
-	for (size_t i = 0; i < from->n; i++)
-		ck_state_add(to, ck_ref(from->v[i]));
-}
-
 void ck_state_free(struct ck_state *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -140,13 +134,6 @@ struct ck_entry *ck_find(const struct ck_state *s, uint32_t layer, const char *r
 	return NULL;
 }
 
-static bool within(const char *path, const char *top)
-{
-	size_t n = strlen(top);
-
-	return strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
 bool ck_hidden(const struct ck_layer *l, const char *rel)
 {
 	const char *const *lists[] = { l->hidden, l->never };
@@ -157,7 +144,7 @@ bool ck_hidden(const struct ck_layer *l, const char *rel)
 	path = xasprintf("%s/%s", strcmp(l->path, "/") == 0 ? "" : l->path, rel);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		for (const char *const *p = lists[i]; p && *p; p++)
-			if (within(path, *p))
+			if (path_within(path, *p))
 				return true;
 	return false;
 }

@@ -17,7 +17,6 @@ bool ck_same(const struct ck_entry *a, const struct ck_entry *b);
 
 void ck_state_add(struct ck_state *s, struct ck_entry *e); /* takes the reference over */
 void ck_state_sort(struct ck_state *s);
-void ck_state_copy(const struct ck_state *from, struct ck_state *to);
 void ck_state_free(struct ck_state *s);
 struct ck_entry *ck_find(const struct ck_state *s, uint32_t layer, const char *rel);
 int ck_order(uint32_t layer_a, const char *a, uint32_t layer_b, const char *b);

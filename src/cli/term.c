@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 bool term_wants_color(const struct op_ctx *ctx, int choice, int fd)
 {
@@ -73,14 +74,6 @@ int term_choice(const char *line, const char *const *words)
 	return found;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool wait_input(int64_t until)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -88,7 +81,7 @@ static bool wait_input(int64_t until)
 	int r;
 
 	do {
-		left = until - now_ms();
+		left = until - clock_ms(CLOCK_MONOTONIC_COARSE);
 		r = poll(&p, 1, left < 0 ? 0 : (int)left);
 	} while (r < 0 && errno == EINTR);
 	return r > 0;
@@ -178,7 +171,7 @@ enum { PATIENCE_MS = 1000, REDRAW_MS = 100, BAR_MAX = 40 };
 static void draw(void *arg, uint64_t done, uint64_t total)
 {
 	struct progress *p = arg;
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC_COARSE);
 	char bar[BAR_MAX + 1];
 	int wide = p->columns > BAR_MAX + 40 ? BAR_MAX : 10;
 	int full;
@@ -202,7 +195,7 @@ void progress_begin(struct op_ctx *ctx, struct progress *p)
 {
 	const char *term = op_ctx_env(ctx, "TERM");
 
-	*p = (struct progress){ .begun = now_ms() };
+	*p = (struct progress){ .begun = clock_ms(CLOCK_MONOTONIC_COARSE) };
 	if (!isatty(STDERR_FILENO) || !term || strcmp(term, "dumb") == 0)
 		return;
 	p->columns = term_width(STDERR_FILENO);

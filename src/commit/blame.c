@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "journal/op_rows.h"
 #include "journal/txn_rows.h"
 #include "plan/plan.h"

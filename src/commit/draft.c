@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/path.h"
 #include "commit/draft_judge.h"
 #include "commit/draft_links.h"
 #include "commit/draft_parts.h"

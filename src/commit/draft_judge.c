@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "commit/draft_judge.h"
+#include "base/path.h"
 #include "commit/draft_parts.h"
 
 #include <stdio.h>

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "ckpt/apply.h"
@@ -26,14 +27,6 @@
 #include "sys/fs.h"
 
 enum { FROZEN_MAX_MS = 120000, FDS_MAX = 1024, NAMES_MAX = 1 << 20 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 int control_open(struct control *c, const char *dir)
 {
@@ -122,7 +115,7 @@ int control_wait_ms(const struct control *c)
 
 	if (!c->thaw_at)
 		return -1;
-	left = c->thaw_at - now_ms();
+	left = c->thaw_at - clock_ms(CLOCK_MONOTONIC);
 	return left < 0 ? 0 : (int)left;
 }
 
@@ -154,7 +147,7 @@ static void do_freeze(struct control *c)
 		return;
 	}
 	c->frozen = true;
-	c->thaw_at = now_ms() + FROZEN_MAX_MS;
+	c->thaw_at = clock_ms(CLOCK_MONOTONIC) + FROZEN_MAX_MS;
 	written = freeze_written();
 	if (written < 0)
 		refuse(c, written, "cannot see what is written to");
@@ -168,7 +161,7 @@ static void do_still(struct control *c, uint64_t state)
 	struct ctl_msg m = { .type = CTL_DONE };
 
 	c->seen = c->frozen ? 0 : freeze_still();
-	c->seen_at = now_ms();
+	c->seen_at = clock_ms(CLOCK_MONOTONIC);
 	m.value = c->seen && c->seen == c->still && c->state == state &&
 		  c->seen_at - c->still_at > STILL_MS;
 	if (ctl_send(c->client, &m, -1, MSG_DONTWAIT) < 0)
@@ -345,7 +338,7 @@ bool control_reaped(struct control *c, pid_t pid, int status)
 	if (c->client < 0) {
 		leave(c);
 	} else {
-		c->thaw_at = now_ms() + FROZEN_MAX_MS;
+		c->thaw_at = clock_ms(CLOCK_MONOTONIC) + FROZEN_MAX_MS;
 		reply(c, status ? c->report : NULL, -1);
 	}
 	munmap(c->report, sizeof(*c->report));
@@ -414,7 +407,7 @@ static void welcome(struct control *c)
 
 void control_serve(struct control *c, const struct pollfd p[CONTROL_POLLS])
 {
-	if (c->thaw_at && now_ms() >= c->thaw_at) {
+	if (c->thaw_at && clock_ms(CLOCK_MONOTONIC) >= c->thaw_at) {
 		log_debug("a client keeps everything stopped for too long");
 		hang_up(c);
 		return;

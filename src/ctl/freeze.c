@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 /*
  * A process that does not stop waits for a disk at most, or is held by the kernel. One that has
@@ -38,14 +39,6 @@ struct procs {
 	struct proc *v;
 	size_t n, cap;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static bool read_text(const char *path, char *out, size_t len)
 {
@@ -265,12 +258,12 @@ static bool pass(struct freeze *f, struct procs *p, const struct helpers *helper
 int freeze_all(struct freeze *f, const struct helpers *helpers)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	int64_t end = now_ms() + LIMIT_MS;
+	int64_t end = clock_ms(CLOCK_MONOTONIC) + LIMIT_MS;
 	struct procs p = { 0 };
 	bool done = false;
 
 	*f = (struct freeze){ 0 };
-	for (unsigned i = 1; !done && now_ms() < end; i++) {
+	for (unsigned i = 1; !done && clock_ms(CLOCK_MONOTONIC) < end; i++) {
 		done = pass(f, &p, helpers, i % AGAIN == 0);
 		if (!done)
 			nanosleep(&pause, NULL);
@@ -293,11 +286,11 @@ void freeze_thaw(struct freeze *f)
 void freeze_kill_others(pid_t child, const struct helpers *helpers)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS * 10 };
-	int64_t end = now_ms() + LIMIT_MS;
+	int64_t end = clock_ms(CLOCK_MONOTONIC) + LIMIT_MS;
 	struct procs p = { 0 };
 	bool any = true;
 
-	while (any && now_ms() < end) {
+	while (any && clock_ms(CLOCK_MONOTONIC) < end) {
 		any = false;
 		list(&p);
 		for (size_t i = 0; i < p.n; i++) {

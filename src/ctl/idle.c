@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "sys/fs.h"
 #include "sys/mount.h"
 #include "sys/mountinfo.h"

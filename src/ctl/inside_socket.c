@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 /*
@@ -20,14 +21,6 @@
  * at once, then one in PRICE_MS.
  */
 enum { PRICE_MS = 100, BURST_MS = 2000, LAST_MS = 10000, SHARE = 20, REST_MS = 30000 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 int inside_socket_make(struct inside_socket *d, const struct inside_calls *calls)
 {
@@ -55,7 +48,7 @@ void inside_socket_start(struct inside_socket *d)
 		return;
 	d->open = true;
 	if (d->calls->every_ms)
-		d->tick_at = now_ms() + d->calls->every_ms;
+		d->tick_at = clock_ms(CLOCK_MONOTONIC) + d->calls->every_ms;
 }
 
 /* Until when nobody is let in: the credit is used up. */
@@ -67,7 +60,8 @@ static int64_t rest_until(const struct inside_socket *d)
 void inside_socket_poll(const struct inside_socket *d,
 			struct pollfd p[INSIDE_SOCKET_POLLS])
 {
-	bool idle = d->open && d->visitor < 0 && now_ms() >= rest_until(d);
+	bool idle = d->open && d->visitor < 0 &&
+		    clock_ms(CLOCK_MONOTONIC) >= rest_until(d);
 
 	p[0] = (struct pollfd){ .fd = idle ? d->listen : -1, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = d->visitor, .events = POLLIN };
@@ -79,7 +73,7 @@ int64_t inside_socket_at(const struct inside_socket *d)
 
 	if (!d->open || d->visitor >= 0)
 		return 0;
-	if (now_ms() >= rest)
+	if (clock_ms(CLOCK_MONOTONIC) >= rest)
 		return d->tick_at;
 	return d->tick_at && d->tick_at < rest ? d->tick_at : rest;
 }
@@ -94,7 +88,7 @@ static int64_t interval(const struct inside_socket *d, int64_t took)
 
 static void farewell(struct inside_socket *d)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC);
 
 	while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -106,7 +100,7 @@ static void farewell(struct inside_socket *d)
 
 static void receive(struct inside_socket *d, int conn)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC);
 	pid_t pid = d->calls->visit(d->calls->arg, conn);
 
 	d->full_at = (d->full_at > now ? d->full_at : now) + PRICE_MS;
@@ -134,9 +128,9 @@ void inside_socket_serve(struct inside_socket *d,
 		farewell(d);
 	if (!d->open || d->visitor >= 0)
 		return;
-	if (d->tick_at && now_ms() >= d->tick_at) {
+	if (d->tick_at && clock_ms(CLOCK_MONOTONIC) >= d->tick_at) {
 		d->tick = true;
-		d->tick_at = now_ms() + d->calls->every_ms;
+		d->tick_at = clock_ms(CLOCK_MONOTONIC) + d->calls->every_ms;
 		receive(d, -1);
 		d->tick = d->visitor >= 0;
 		return;
@@ -147,7 +141,8 @@ void inside_socket_serve(struct inside_socket *d,
 	if (conn >= 0)
 		receive(d, conn);
 	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-		d->full_at = now_ms() + BURST_MS + PRICE_MS; /* no descriptors: later */
+		d->full_at = clock_ms(CLOCK_MONOTONIC) + BURST_MS +
+			     PRICE_MS; /* no descriptors: later */
 }
 
 void inside_socket_close(struct inside_socket *d)

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "ctl/ctl.h"
 
 struct live {
@@ -21,14 +22,6 @@ struct live {
 	int64_t since, paused; /* ns */
 	bool ended;	       /* nobody is there any more */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* For an answer that one can do without. */
 enum { PATIENCE_S = 5 };
@@ -112,7 +105,7 @@ int live_freeze(struct live *l, char **written, size_t *len, struct err *e)
 	off_t at = 0;
 	ssize_t n;
 
-	l->since = now_ns();
+	l->since = clock_ns(CLOCK_MONOTONIC);
 	if (ask(l, CTL_FREEZE, &fd, e) < 0)
 		return -1;
 	while (fd >= 0 && (n = pread(fd, chunk, sizeof(chunk), at)) > 0) {
@@ -129,7 +122,7 @@ int live_thaw(struct live *l, struct err *e)
 	int r = ask(l, CTL_THAW, NULL, e);
 
 	if (l->since)
-		l->paused += now_ns() - l->since;
+		l->paused += clock_ns(CLOCK_MONOTONIC) - l->since;
 	l->since = 0;
 	return r;
 }

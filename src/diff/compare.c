@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
-
-#define PRIVATE_PREFIX "user.overlay."
-#define ESCAPE_PREFIX "user.overlay.overlay."
 
 enum { ROUGH_MIN = 1 << 20 };
 
@@ -152,14 +150,9 @@ int compare_content(const struct object *a, const struct object *b, struct scrat
 				  is_sparse(a->st) && is_sparse(b->st), s));
 }
 
-static bool is_escaped(const char *attr)
-{
-	return !strncmp(attr, ESCAPE_PREFIX, strlen(ESCAPE_PREFIX));
-}
-
 static char *unescape(const char *attr)
 {
-	return xasprintf(PRIVATE_PREFIX "%s", attr + strlen(ESCAPE_PREFIX));
+	return xasprintf(OVERLAY_MARK "%s", attr + strlen(OVERLAY_ESCAPED));
 }
 
 /*
@@ -168,8 +161,8 @@ static char *unescape(const char *attr)
  */
 static bool counts(const char *attr)
 {
-	if (!strncmp(attr, PRIVATE_PREFIX, strlen(PRIVATE_PREFIX)))
-		return is_escaped(attr);
+	if (!strncmp(attr, OVERLAY_MARK, strlen(OVERLAY_MARK)))
+		return overlay_is_escaped(attr);
 	return !strncmp(attr, "user.", 5) || !strncmp(attr, "system.posix_acl_", 17) ||
 	       !strcmp(attr, "security.capability");
 }
@@ -183,7 +176,7 @@ static int host_value(const struct object *host, const char *attr, struct buf *o
 	AUTO_FREE char *plain = NULL;
 	int r = fs_xattr_get(host->dir, host->name, attr, out);
 
-	if (r != -ENODATA || !is_escaped(attr))
+	if (r != -ENODATA || !overlay_is_escaped(attr))
 		return r;
 	plain = unescape(attr);
 	return fs_xattr_get(host->dir, host->name, plain, out);
@@ -238,7 +231,7 @@ static void tell(compare_xattr_fn *fn, void *arg, char how, const char *attr)
 
 	if (!fn)
 		return;
-	if (is_escaped(attr))
+	if (overlay_is_escaped(attr))
 		attr = plain = unescape(attr);
 	fn(arg, how, attr);
 }

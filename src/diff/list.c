@@ -73,17 +73,11 @@ static int add_one(void *arg, const struct change *c, struct err *e)
 	return 0;
 }
 
-int change_walk_paths(const struct change_layer *layers, size_t n,
-		      const char *const *paths, change_fn *fn, void *arg, struct err *e)
-{
-	return walk_paths(layers, n, paths, fn, arg, e);
-}
-
 int change_collect_paths(const struct change_layer *layers, size_t n,
 			 const char *const *paths, struct change_list *l, struct err *e)
 {
 	*l = (struct change_list){ 0 };
-	if (walk_paths(layers, n, paths, add_one, l, e) == 0)
+	if (change_walk_paths(layers, n, paths, add_one, l, e) == 0)
 		return 0;
 	change_list_free(l);
 	return -1;

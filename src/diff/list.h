@@ -4,13 +4,6 @@
 
 #include "diff/change.h"
 
-/*
- * The same with a filter: only paths equal to or below one of @paths (absolute, clean,
- * NULL-ended; NULL: all) are reported, and only directories on the way to them are read.
- */
-int change_walk_paths(const struct change_layer *layers, size_t n,
-		      const char *const *paths, change_fn *fn, void *arg, struct err *e);
-
 /* Is it more than a new mtime? What front ends list and sum up. */
 bool change_counts(const struct change *c);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "diff/compare.h"
 #include "diff/git2.h"
@@ -62,7 +63,7 @@ void patch_name(const char *path, const char *root, struct buf *out)
 		buf_addc(out, '.');
 		return;
 	}
-	if (walk_below(path, root)) {
+	if (path_within(path, root)) {
 		buf_adds(out, path + (strcmp(root, "/") ? strlen(root) + 1 : 1));
 		return;
 	}

@@ -11,8 +11,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "diff/compare.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
@@ -22,8 +24,6 @@
  * deep its tree is.
  */
 #define OPEN_LEVELS 96
-
-#define OPAQUE "user.overlay.opaque"
 
 /* How often an object that changes under our eyes is looked at again. */
 #define TRIES 3
@@ -76,15 +76,6 @@ struct entry {
 };
 
 static const struct stat no_stat;
-
-bool walk_below(const char *path, const char *top)
-{
-	size_t n = strlen(top);
-
-	if (n == 1 && *top == '/')
-		return true;
-	return !strncmp(path, top, n) && (path[n] == '\0' || path[n] == '/');
-}
 
 int walk_error(struct err *e, int err, const char *path)
 {
@@ -273,11 +264,11 @@ static bool passes(const struct walk *w, bool *matched)
 	if (*matched)
 		return true;
 	for (p = w->paths; *p; p++) {
-		if (walk_below(w->path.data, *p)) {
+		if (path_within(w->path.data, *p)) {
 			*matched = true;
 			return true;
 		}
-		any = any || walk_below(*p, w->path.data);
+		any = any || path_within(*p, w->path.data);
 	}
 	return any;
 }
@@ -317,7 +308,7 @@ static bool is_opaque(int fd)
 {
 	char v[2];
 
-	return fgetxattr(fd, OPAQUE, v, sizeof(v)) == 1 && v[0] == 'y';
+	return fgetxattr(fd, OVERLAY_OPAQUE, v, sizeof(v)) == 1 && v[0] == 'y';
 }
 
 /* The whole host directory is gone: its contents first, then @kind for itself. */
@@ -418,7 +409,7 @@ static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int
 		if (r < 0)
 			return fail(w, r, e);
 		/* The comparison listed its attributes; most directories have no such. */
-		if (!compare_listed(&w->scratch, OPAQUE))
+		if (!compare_listed(&w->scratch, OVERLAY_OPAQUE))
 			meets = MEETS_MERGING_DIR;
 		if (what || w->layer->every) {
 			struct change c = change_of(w, en, CHANGE_MODIFY);
@@ -467,11 +458,6 @@ static int look(int dir, const char *name, struct stat *st)
 	return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 }
 
-static bool is_whiteout(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
 static int visit(struct walk *w, const char *name, bool in_upper, struct err *e)
 {
 	struct entry en = { .name = name };
@@ -491,7 +477,7 @@ static int visit(struct walk *w, const char *name, bool in_upper, struct err *e)
 			/* A live sandbox took it away: its next look will show why. */
 			if (r == 0 && !top(w)->host_names.v)
 				return 0;
-			en.has_up = r && !is_whiteout(&en.up);
+			en.has_up = r && !overlay_is_whiteout(&en.up);
 		}
 		if (top(w)->host >= 0) {
 			r = look(top(w)->host, name, &en.host);
@@ -545,8 +531,8 @@ static bool wanted(const struct walk *w, bool *matched)
 
 	*matched = !w->paths;
 	for (p = w->paths; p && *p; p++) {
-		*matched = *matched || walk_below(host, *p);
-		any = any || *matched || walk_below(*p, host);
+		*matched = *matched || path_within(host, *p);
+		any = any || *matched || path_within(*p, host);
 	}
 	return any;
 }
@@ -559,7 +545,7 @@ static int push_root(struct walk *w, bool matched, struct err *e)
 	int up, host = -1;
 
 	for (const char *const *p = l->closed; p && *p; p++)
-		root.is_closed = root.is_closed || walk_below(l->host, *p);
+		root.is_closed = root.is_closed || path_within(l->host, *p);
 	w->up_root = open_dir(AT_FDCWD, l->upper, O_PATH);
 	if (w->up_root < 0)
 		return walk_error(e, w->up_root, l->upper);
@@ -614,8 +600,8 @@ static int walk_layer(struct walk *w, struct err *e)
 	return r;
 }
 
-int walk_paths(const struct change_layer *layers, size_t n, const char *const *paths,
-	       change_fn *fn, void *arg, struct err *e)
+int change_walk_paths(const struct change_layer *layers, size_t n,
+		      const char *const *paths, change_fn *fn, void *arg, struct err *e)
 {
 	struct walk w = { .paths = paths, .fn = fn, .arg = arg };
 	int r = 0;
@@ -633,5 +619,5 @@ int walk_paths(const struct change_layer *layers, size_t n, const char *const *p
 int change_walk(const struct change_layer *layers, size_t n, change_fn *fn, void *arg,
 		struct err *e)
 {
-	return walk_paths(layers, n, NULL, fn, arg, e);
+	return change_walk_paths(layers, n, NULL, fn, arg, e);
 }

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "doctor/probe.h"
 #include "doctor/probe_fs.h"
+#include "layer/overlay.h"
 
 enum { BTRFS_ROOT_INO = 256, MAX_DEPTH = 8 };
 
@@ -143,7 +144,7 @@ static int check_upper(struct overlay_try *t)
 		errno = EOPNOTSUPP;
 		return step_failed(t, "marking a deletion");
 	}
-	if (lgetxattr("up/dir", "user.overlay.opaque", value, sizeof(value)) != 1 ||
+	if (lgetxattr("up/dir", OVERLAY_OPAQUE, value, sizeof(value)) != 1 ||
 	    value[0] != 'y') {
 		errno = EOPNOTSUPP;
 		return step_failed(t, "marking a replaced directory");

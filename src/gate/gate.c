@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "gate/agent.h"
@@ -77,14 +78,6 @@ struct gate {
 	struct agents agents;
 };
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 struct gate *gate_new(const struct gate_setup *s)
 {
 	struct gate *g = xcalloc(1, sizeof(*g));
@@ -124,20 +117,6 @@ static void drop(struct gate *g, struct pending *p)
 	free(p);
 }
 
-void gate_free(struct gate *g)
-{
-	if (!g)
-		return;
-	while (g->all)
-		drop(g, g->all);
-	exits_close(&g->exits);
-	agents_free(&g->agents);
-	cleanup_close(&g->place.fds);
-	image_cache_free(g->place.recall);
-	buf_free(&g->unsent);
-	free(g);
-}
-
 /* --- to the desk --- */
 
 static void post(struct gate *g, const void *data, size_t len, bool now)
@@ -146,7 +125,7 @@ static void post(struct gate *g, const void *data, size_t len, bool now)
 	if (now || g->unsent.len >= GATHER_MAX)
 		gate_flush(g);
 	else if (!g->send_at && !g->blocked)
-		g->send_at = now_ms() + GATHER_MS;
+		g->send_at = clock_ms(CLOCK_MONOTONIC_COARSE) + GATHER_MS;
 }
 
 static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
@@ -500,7 +479,7 @@ static void go_on(struct gate *g, struct pending *p)
 	p->traced = true;
 	p->state = GOING;
 	p->look_ms = LOOK_MS;
-	p->look_at = now_ms() + LOOK_MS;
+	p->look_at = clock_ms(CLOCK_MONOTONIC_COARSE) + LOOK_MS;
 	/* If it died meanwhile the number may be another's, who is to be let go again. */
 	if (unotify_answer(g->s.listener, p->req.id, 0, true) < 0) {
 		ptrace(PTRACE_INTERRUPT, p->tid, 0, 0);
@@ -745,7 +724,7 @@ int gate_wait_ms(const struct gate *g)
 			first = p->look_at;
 	if (!first)
 		return -1;
-	left = first - now_ms();
+	left = first - clock_ms(CLOCK_MONOTONIC_COARSE);
 	return left < 0 ? 0 : (int)left;
 }
 
@@ -768,7 +747,7 @@ static bool in_exec(pid_t tid)
 
 void gate_tick(struct gate *g)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC_COARSE);
 
 	if (g->send_at && g->send_at <= now) {
 		gate_exits(g);

@@ -85,8 +85,6 @@ struct gate_setup {
 };
 
 struct gate *gate_new(const struct gate_setup *s);
-void gate_free(struct gate *g);
-
 /* Takes up the exec that the listener has just received. */
 void gate_request(struct gate *g);
 

@@ -10,22 +10,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sys/callpath.h"
 
 /* So many directories that are yet to be made may stand on the way. */
 enum { UNMADE_MAX = 16 };
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static bool may_look(struct operands *o)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC_COARSE);
 
 	if (!o->until)
 		o->until = now + OPERANDS_MS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/base_running.h"
+#include "base/clock.h"
 #include "host/base.h"
 
 #include <errno.h>
@@ -52,14 +53,6 @@ struct seen {
 	size_t ndue;
 	size_t gone, noted;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static bool is_over(const struct seen *s, int wait_ms)
 {
@@ -184,13 +177,13 @@ static void take(struct seen *s, const struct inotify_event *ev)
 /* What there is, for as long as one may be at it. False: there is no more. */
 static bool work(struct seen *s, char *events)
 {
-	int64_t until = now_ms() + WORK_MS;
+	int64_t until = clock_ms(CLOCK_MONOTONIC) + WORK_MS;
 	const struct inotify_event *ev;
 	ssize_t n;
 
 	apply_look_afresh(s->notes.a);
 	known_place_again(s->notes.known);
-	while (now_ms() < until) {
+	while (clock_ms(CLOCK_MONOTONIC) < until) {
 		if (s->ndue) {
 			struct dir d = s->due[--s->ndue];
 

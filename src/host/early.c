@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "plan/plan.h"
 
 /* So few are noted whole while one waits. */
@@ -72,14 +73,6 @@ void early_note(struct early *w, const struct change *c)
 		plan_rec_copy(&w->few[w->n++], &r);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 bool early_is_late(struct early *w)
 {
 	if (w->dir < 0 || w->failed)
@@ -87,8 +80,8 @@ bool early_is_late(struct early *w)
 	if (w->glances++ % GLANCES)
 		return false;
 	if (!w->until)
-		w->until = now_ms() + LATE_MS;
-	return now_ms() > w->until;
+		w->until = clock_ms(CLOCK_MONOTONIC) + LATE_MS;
+	return clock_ms(CLOCK_MONOTONIC) > w->until;
 }
 
 void early_end(struct early *w, bool complete)

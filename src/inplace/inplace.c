@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/path.h"
 #include "ckpt/pair.h"
 #include "ckpt/scan.h"
 #include "ckpt/state.h"

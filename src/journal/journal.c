@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/text.h"
 #include "journal/create.h"
@@ -342,14 +343,6 @@ void db_rollback(struct journal *j)
 		sqlite3_exec(j->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /* Delays that grow from 100 µs: SQLite's own handler begins at 1 ms and goes to 100. */
 static int on_busy(void *arg, int count)
 {
@@ -357,8 +350,8 @@ static int on_busy(void *arg, int count)
 	useconds_t us = count < 6 ? 100U << count : BUSY_MAX_US;
 
 	if (count == 0)
-		j->busy_since = now_ns();
-	else if (now_ns() - j->busy_since > BUSY_LIMIT_NS)
+		j->busy_since = clock_ns(CLOCK_MONOTONIC);
+	else if (clock_ns(CLOCK_MONOTONIC) - j->busy_since > BUSY_LIMIT_NS)
 		return 0;
 	usleep(us);
 	return 1;

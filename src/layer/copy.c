@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "layer/ident.h"
 #include "layer/meta.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
@@ -126,7 +127,7 @@ int copy_object(int fromdir, const char *from, int todir, const char *to,
 		return r;
 	if (fstatat(fromdir, from, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0))
+	if (overlay_is_whiteout(&st))
 		return 0;
 	(*objects)++;
 	if (S_ISREG(st.st_mode))

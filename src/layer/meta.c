@@ -14,11 +14,10 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
-#define OURS "user.overlay."
-#define ESCAPED "user.overlay.overlay."
 /* Ours: the mtime of a staged directory while whiteouts are taken out of it. */
 #define MTIME "stet.mtime"
 /* Ours: the mode of a staged file while its group is changed, which clears bits of it. */
@@ -61,10 +60,10 @@ static bool is_overlays(const char *attr)
 		"verity", "xattr",    MTIME,	  MODE
 	};
 
-	if (!has_prefix(attr, OURS) || has_prefix(attr, ESCAPED))
+	if (!overlay_is_mark(attr))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(attr + strlen(OURS), names[i]) == 0)
+		if (strcmp(attr + strlen(OVERLAY_MARK), names[i]) == 0)
 			return true;
 	return false;
 }
@@ -78,10 +77,10 @@ static bool is_kept(const char *attr)
 
 static const char *plain_name(const char *attr, struct buf *tmp)
 {
-	if (!has_prefix(attr, ESCAPED))
+	if (!has_prefix(attr, OVERLAY_ESCAPED))
 		return attr;
 	buf_reset(tmp);
-	buf_addf(tmp, OURS "%s", attr + strlen(ESCAPED));
+	buf_addf(tmp, OVERLAY_MARK "%s", attr + strlen(OVERLAY_ESCAPED));
 	return buf_str(tmp);
 }
 
@@ -368,7 +367,7 @@ static int strip_one(const struct handle *h, const char *list, size_t len)
 	int r;
 
 	for (const char *a = list; a < list + len; a += strlen(a) + 1) {
-		if (!is_overlays(a) && !has_prefix(a, ESCAPED))
+		if (!is_overlays(a) && !has_prefix(a, OVERLAY_ESCAPED))
 			continue;
 		if (!is_overlays(a)) {
 			r = fs_fd_xattr_get(h->fd, a, &value);
@@ -403,15 +402,15 @@ static int strip_group(const struct strip *s, const struct handle *h,
 		       const struct stat *st)
 {
 	uint32_t mode = st->st_mode & 07777;
-	bool noted = S_ISREG(st->st_mode) &&
-		     getxattr(h->path, OURS MODE, &mode, sizeof(mode)) == sizeof(mode);
+	bool noted = S_ISREG(st->st_mode) && getxattr(h->path, OVERLAY_MARK MODE, &mode,
+						      sizeof(mode)) == sizeof(mode);
 	bool due = st->st_gid == s->from_gid;
 	int r = 0;
 
 	if (due && !noted && S_ISREG(st->st_mode) && mode & 06000)
 		r = FAULT_AT("meta.note-mode")
 			    ? -errno
-			    : set_attr(h, OURS MODE, &mode, sizeof(mode));
+			    : set_attr(h, OVERLAY_MARK MODE, &mode, sizeof(mode));
 	if (r == 0 && due &&
 	    (FAULT_AT("meta.strip-chown") ||
 	     fchownat(h->fd, "", (uid_t)-1, s->gid, AT_EMPTY_PATH) < 0) &&
@@ -467,12 +466,12 @@ static int note_mtime(int fd, const struct stat *st, bool whiteouts, struct time
 {
 	t[0] = st->st_atim;
 	t[1] = st->st_mtim;
-	*noted = fgetxattr(fd, OURS MTIME, &t[1], sizeof(t[1])) == sizeof(t[1]);
+	*noted = fgetxattr(fd, OVERLAY_MARK MTIME, &t[1], sizeof(t[1])) == sizeof(t[1]);
 	if (*noted || !whiteouts)
 		return 0;
 	*noted = true;
 	if (FAULT_AT("meta.note-mtime") ||
-	    fsetxattr(fd, OURS MTIME, &t[1], sizeof(t[1]), 0) < 0)
+	    fsetxattr(fd, OVERLAY_MARK MTIME, &t[1], sizeof(t[1]), 0) < 0)
 		return -errno;
 	return 0;
 }
@@ -486,15 +485,11 @@ int meta_note_mtime(int fd, const struct stat *st, struct timespec t[2])
 
 int meta_drop_mtime(int fd)
 {
-	return (FAULT_AT("meta.drop-mtime") || fremovexattr(fd, OURS MTIME) < 0) &&
+	return (FAULT_AT("meta.drop-mtime") ||
+		fremovexattr(fd, OVERLAY_MARK MTIME) < 0) &&
 			       errno != ENODATA
 		       ? -errno
 		       : 0;
-}
-
-static bool is_whiteout(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
 }
 
 static bool has_whiteouts(int fd, const struct fs_names *names)
@@ -503,7 +498,7 @@ static bool has_whiteouts(int fd, const struct fs_names *names)
 
 	for (size_t i = 0; i < names->n; i++)
 		if (fstatat(fd, names->v[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    is_whiteout(&st))
+		    overlay_is_whiteout(&st))
 			return true;
 	return false;
 }
@@ -533,7 +528,7 @@ static int strip_dir(struct strip *s, int dirfd, const char *name)
 
 		if (fstatat(fd, names.v[i], &sub, AT_SYMLINK_NOFOLLOW) < 0) {
 			r = -errno;
-		} else if (is_whiteout(&sub)) {
+		} else if (overlay_is_whiteout(&sub)) {
 			(*s->touched)++;
 			r = FAULT_AT("meta.strip-unlink") ||
 					    unlinkat(fd, names.v[i], 0) < 0
@@ -567,7 +562,7 @@ bool meta_is_copy(int dirfd, const char *name)
 {
 	AUTO_BUF struct buf v = BUF_INIT;
 
-	return fs_xattr_get(dirfd, name, OURS "origin", &v) == 0;
+	return fs_xattr_get(dirfd, name, OVERLAY_ORIGIN, &v) == 0;
 }
 
 /* As overlayfs writes it down; the handle of the original follows. */
@@ -586,7 +581,7 @@ int meta_came_from(int upper, int host)
 	struct origin o;
 	int mount;
 
-	if (fs_fd_xattr_get(upper, OURS "origin", &v) < 0 || v.len <= sizeof(o) ||
+	if (fs_fd_xattr_get(upper, OVERLAY_ORIGIN, &v) < 0 || v.len <= sizeof(o) ||
 	    name_to_handle_at(host, "", &now.h, &mount, AT_EMPTY_PATH) < 0)
 		return -1;
 	memcpy(&o, buf_str(&v), sizeof(o));
@@ -598,14 +593,14 @@ int meta_came_from(int upper, int host)
 
 void meta_unmark_copy(int fd)
 {
-	(void)!fremovexattr(fd, OURS "origin");
+	(void)!fremovexattr(fd, OVERLAY_ORIGIN);
 }
 
 bool meta_is_opaque(int dirfd, const char *name)
 {
 	AUTO_BUF struct buf v = BUF_INIT;
 
-	return fs_xattr_get(dirfd, name, OURS "opaque", &v) == 0 && v.len == 1 &&
+	return fs_xattr_get(dirfd, name, OVERLAY_OPAQUE, &v) == 0 && v.len == 1 &&
 	       v.data[0] == 'y';
 }
 
@@ -617,8 +612,8 @@ int meta_set_opaque(int dirfd, const char *name, bool on)
 	if (r < 0)
 		return r;
 	if (on)
-		return setxattr(h.path, OURS "opaque", "y", 1, 0) < 0 ? -errno : 0;
-	return removexattr(h.path, OURS "opaque") < 0 && errno != ENODATA ? -errno : 0;
+		return setxattr(h.path, OVERLAY_OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
+	return removexattr(h.path, OVERLAY_OPAQUE) < 0 && errno != ENODATA ? -errno : 0;
 }
 
 /* One level after the other, no deeper than descriptors go: what is left is left. */
@@ -640,12 +635,12 @@ static void unmark_dir(int at, const char *name, struct buf *list)
 		    strcmp(de->d_name, "..") != 0)
 			unmark_dir(dirfd(d), de->d_name, list);
 		if (de->d_type != DT_REG ||
-		    fs_xattr_get(dirfd(d), de->d_name, OURS "origin", list) < 0)
+		    fs_xattr_get(dirfd(d), de->d_name, OVERLAY_ORIGIN, list) < 0)
 			continue;
 		file = openat(dirfd(d), de->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 		if (file >= 0)
-			(void)!removexattr(path, OURS "origin");
+			(void)!removexattr(path, OVERLAY_ORIGIN);
 		cleanup_close(&file);
 	}
 }

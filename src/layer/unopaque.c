@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "layer/meta.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
@@ -34,10 +35,7 @@ static int spell_name(int up, int host, const char *name)
 	if (ours < 0 || theirs < 0)
 		return ours < 0 ? ours : theirs;
 	if (!ours)
-		return FAULT_AT("unfold.whiteout") ||
-				       mknodat(up, name, S_IFCHR, makedev(0, 0)) < 0
-			       ? -errno
-			       : 0;
+		return FAULT_AT("unfold.whiteout") ? -errno : overlay_whiteout(up, name);
 	return ours == S_IFDIR && theirs == S_IFDIR ? meta_set_opaque(up, name, true) : 0;
 }
 

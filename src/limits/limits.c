@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "limits/cgroup.h"
 #include "limits/limit.h"
 
@@ -183,17 +184,9 @@ struct looker {
 	size_t nvolumes;
 };
 
-static int64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 static int64_t next_look(int64_t began, int64_t least, int64_t most)
 {
-	int64_t now = now_us(), wait = (now - began) * COST_SHARE;
+	int64_t now = clock_us(CLOCK_MONOTONIC), wait = (now - began) * COST_SHARE;
 
 	return now + (wait < least ? least : wait > most ? most : wait);
 }
@@ -364,7 +357,7 @@ _Noreturn static void answer_last(struct looker *k)
 static void wait_for_time(struct looker *k)
 {
 	int64_t at = k->procs_at < k->disk_at ? k->procs_at : k->disk_at;
-	int64_t left = (at - now_us() + 999) / 1000;
+	int64_t left = (at - clock_us(CLOCK_MONOTONIC) + 999) / 1000;
 	struct pollfd p = { .fd = k->sock, .events = POLLIN };
 	char c;
 
@@ -428,13 +421,13 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 		open_volumes(&k);
 	k.memory_files = w->memory_files;
 	for (;;) {
-		began = now_us();
+		began = clock_us(CLOCK_MONOTONIC);
 		if (began >= k.procs_at) {
 			if (look_at_procs(&k, &hit))
 				tell(&k, &hit);
 			k.procs_at = next_look(began, PROC_EVERY_US, PROC_EVERY_MAX_US);
 		}
-		began = now_us();
+		began = clock_us(CLOCK_MONOTONIC);
 		if (k.nvolumes && began < k.disk_at && began >= k.flood_at &&
 		    is_flooded(&k))
 			k.disk_at = began;
@@ -443,7 +436,8 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 				tell(&k, &hit);
 			k.disk_at = next_look(began, DISK_EVERY_US, DISK_EVERY_MAX_US);
 			/* It may be others who make files there. */
-			k.flood_at = now_us() + (now_us() - began);
+			k.flood_at = clock_us(CLOCK_MONOTONIC) +
+				     (clock_us(CLOCK_MONOTONIC) - began);
 		}
 		wait_for_time(&k);
 	}

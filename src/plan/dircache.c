@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sys/fs.h"
 
 enum {
@@ -17,14 +18,6 @@ enum {
 	NEAREST = 32,	/* so many at the end of the way stay open, */
 	EVERY = 64,	/* and every so many above them */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void let_go(struct level *l)
 {
@@ -141,7 +134,7 @@ int dircache_to(struct dircache *t, int root, const char *dir, const char **base
 {
 	const char *slash = strrchr(dir, '/');
 	size_t len = slash ? (size_t)(slash - dir) : 0;
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC_COARSE);
 	int fd;
 
 	*base = slash ? slash + 1 : dir;
@@ -153,7 +146,7 @@ int dircache_to(struct dircache *t, int root, const char *dir, const char **base
 	fd = follow(t, root, dir, len);
 	/* On a busy machine the way itself takes longer than the moment. */
 	if (t->begun_ms == now)
-		t->good_ms = MOMENT_MS + SHARE * (now_ms() - now);
+		t->good_ms = MOMENT_MS + SHARE * (clock_ms(CLOCK_MONOTONIC_COARSE) - now);
 	if (fd < 0)
 		cut(t, 0);
 	return fd;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "runner/build_special.h"
 #include "runner/layers.h"
 #include "runner/show.h"

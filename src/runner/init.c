@@ -24,6 +24,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "ctl/control.h"
 #include "ctl/ctl.h"
@@ -385,17 +386,9 @@ static int shake_hands(struct init *in, int sock, struct err *e)
 	return 0;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int64_t elapsed_us(int64_t since_ns)
 {
-	return (now_ns() - since_ns) / 1000;
+	return (clock_ns(CLOCK_MONOTONIC) - since_ns) / 1000;
 }
 
 /*
@@ -513,7 +506,7 @@ static int start(struct init *in, struct err *e)
 	ctl_send(FD_CTL, &m, root, 0);
 	go.extra = await(FD_CTL, CTL_GO);
 	ctl_send(in->hand, &go, -1, 0);
-	in->go_ns = now_ns();
+	in->go_ns = clock_ns(CLOCK_MONOTONIC);
 	return 0;
 }
 

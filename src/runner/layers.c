@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "layer/overlay.h"
 #include "runner/build.h"
 #include "runner/layers.h"
 #include "sys/mountinfo.h"
@@ -47,7 +48,7 @@ static void copy_xattrs(const char *host, int dir, const char *rel)
 	ssize_t n = listxattr(host, names, sizeof(names)), len;
 
 	for (char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
-		if (strncmp(p, "user.overlay.", 13) == 0)
+		if (strncmp(p, OVERLAY_MARK, strlen(OVERLAY_MARK)) == 0)
 			continue;
 		len = getxattr(host, p, value, sizeof(value));
 		if (len >= 0)
@@ -66,12 +67,6 @@ static int fix_dir(int fix, const char *rel, const char *host, const struct stat
 		return -errno;
 	copy_xattrs(host, fix, rel);
 	return 0;
-}
-
-static int put_whiteout(int fix, const char *rel)
-{
-	return mknodat(fix, rel, S_IFCHR, makedev(0, 0)) < 0 && errno != EEXIST ? -errno
-										: 0;
 }
 
 /* A directory that something lies in; what it looks like is hidden by the mount on it. */
@@ -281,7 +276,7 @@ int build_lowers(struct build *b, const struct step *s, int lower[3], struct err
 			fix = new_dir(b, "fix", e);
 		if (fix < 0)
 			return -1;
-		r = fix_path(fix, s->source, path, put_whiteout);
+		r = fix_path(fix, s->source, path, overlay_whiteout);
 		if (r < 0)
 			return err_sys(e, r, "cannot hide %s", path);
 	}

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "gate/caller_side.h"
 #include "limits/limits.h"
 #include "runner/runner.h"
@@ -188,14 +189,6 @@ void relay_free(struct relay *r)
 	free(r);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* PID 1 ends all the others first, and looks at what is left (end_others() there); if it does not
  * come to that, it is killed, and all with it. */
 static void end_init(struct loop *l)
@@ -206,7 +199,7 @@ static void end_init(struct loop *l)
 	l->term_at = l->kill_at = 0;
 	if (!again && l->end->started && l->ctl >= 0 &&
 	    ctl_send_value(l->ctl, CTL_END, 0, MSG_DONTWAIT) == 0)
-		l->kill_at = now_ms() + END_MS;
+		l->kill_at = clock_ms(CLOCK_MONOTONIC) + END_MS;
 	else
 		pidfd_send_signal(l->pidfd, SIGKILL, NULL, 0);
 }
@@ -245,7 +238,7 @@ static void take_terminal(struct loop *l)
 		return;
 	if (!tty_foreground(r->tty)) {
 		s->pump[0].paused = true;
-		l->look_at = now_ms() + LOOK_MS;
+		l->look_at = clock_ms(CLOCK_MONOTONIC) + LOOK_MS;
 		return;
 	}
 	if (s->master >= 0) {
@@ -277,11 +270,12 @@ static void on_started(struct loop *l, const struct ctl_msg *m, int *root)
 
 		if (r < 0)
 			fail(l, r, "cannot watch over the limits");
-		l->watch_at = now_ms() + (watch_urgent(l->r->wish.watch) ? 0 : WATCH_MS);
+		l->watch_at = clock_ms(CLOCK_MONOTONIC) +
+			      (watch_urgent(l->r->wish.watch) ? 0 : WATCH_MS);
 	}
 	l->end->setup_us = m->value;
 	if (l->timeout_ms > 0)
-		l->term_at = now_ms() + l->timeout_ms;
+		l->term_at = clock_ms(CLOCK_MONOTONIC) + l->timeout_ms;
 	l->r->streams.pump[0].paused = false;
 	take_terminal(l);
 }
@@ -380,7 +374,7 @@ static void drop_output(struct loop *l)
 
 static void on_fatal(struct loop *l, int sig)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC);
 
 	if (l->gone) {
 		drop_output(l);
@@ -464,7 +458,7 @@ static void check_output(struct loop *l)
 
 static void on_time(struct loop *l)
 {
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC);
 
 	if (l->term_at && now >= l->term_at) {
 		l->term_at = 0;
@@ -604,7 +598,7 @@ static int wait_ms(const struct loop *l)
 			first = at[i];
 	if (!first)
 		return -1;
-	left = first - now_ms();
+	left = first - clock_ms(CLOCK_MONOTONIC);
 	if (left < 0)
 		return 0;
 	return left > INT_MAX ? INT_MAX : (int)left;

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "ckpt/ckpt.h"
 #include "ctl/ctl.h"
@@ -35,14 +36,6 @@ const char *run_reason_name(enum run_reason r)
 	};
 
 	return names[r];
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static int cannot_clone(int r, struct err *e)
@@ -358,7 +351,7 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 			   .door = { .listen = -1, .visitor = -1 },
 			   .pidfd = -1,
 			   .pid = -1,
-			   .began = now_ns() };
+			   .began = clock_ns(CLOCK_MONOTONIC) };
 	struct relay_end end = { .mount = -1 };
 	struct rusage usage = { 0 };
 	int r;
@@ -398,7 +391,8 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 		name_death(&run, &end);
 		judge(&end, res);
 		res->setup_us = end.setup_us;
-		res->run_us = (now_ns() - run.began) / 1000 - end.setup_us;
+		res->run_us = (clock_ns(CLOCK_MONOTONIC) - run.began) / 1000 -
+			      end.setup_us;
 		res->cpu_us = cpu_us(&usage);
 		res->output = end.output;
 		res->dir_renames = end.renames;

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "runner/build.h"
 #include "runner/layers.h"
 #include "runner/show.h"

@@ -12,6 +12,7 @@
 #include "audit/redact.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "gate/caller_side.h"
 #include "session/asking.h"
@@ -21,14 +22,6 @@
 enum { COMMAND_MAX = 4096 };
 /* A question that was answered with no is not put again so soon. */
 enum { AGAIN_MS = 3000 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /*
  * How much a call says about what comes after it. Agents have a shell do what they are told to, and
@@ -59,7 +52,8 @@ static int judge(void *arg, const struct exec_facts *f, struct verdict *v)
 	if (v->kind == VERDICT_CHECKPOINT && j->points == POINTS_NONE)
 		v->kind = VERDICT_ALLOW;
 	if (v->kind < VERDICT_CHECKPOINT && j->points == POINTS_CALLS &&
-	    f->flags & EXE_CALL && checkpoint_rate_keeps(&j->pace, now_ms(), is_text(f)))
+	    f->flags & EXE_CALL &&
+	    checkpoint_rate_keeps(&j->pace, clock_ms(CLOCK_MONOTONIC), is_text(f)))
 		*v = (struct verdict){ .kind = VERDICT_CHECKPOINT };
 	return 0;
 }
@@ -98,7 +92,7 @@ static bool untouched(const struct txn_record *r)
 static bool has_credit(struct judge *j)
 {
 	enum { SHARE = 50, FIRST_MS = 150, MOST_MS = 3000 };
-	int64_t now = now_ms();
+	int64_t now = clock_ms(CLOCK_MONOTONIC);
 
 	if (!j->at)
 		j->credit = FIRST_MS;
@@ -193,7 +187,7 @@ static int before_call(void *arg, const struct exec_facts *f, const struct verdi
 	else if (r == 0)
 		label(j, c, f, &w, rank, &e);
 	timeline_close(c);
-	j->credit -= now_ms() - j->at;
+	j->credit -= clock_ms(CLOCK_MONOTONIC) - j->at;
 	if (r == 0)
 		return 0;
 	log_debug("no checkpoint: %s", e.msg);
@@ -222,7 +216,7 @@ static bool ask(void *arg, const struct exec_facts *f, const struct verdict *v,
 		return true;
 	/* A shell tries the next directory of PATH: the same command once more. */
 	if (j->refused && strcmp(j->refused, command) == 0 &&
-	    now_ms() - j->refused_at < AGAIN_MS)
+	    clock_ms(CLOCK_MONOTONIC) - j->refused_at < AGAIN_MS)
 		return false;
 	answer = j->by_socket ? asking_wait(j->rec->dir, &q)
 			      : j->ctx->consent(j->ctx->consent_arg, &q);
@@ -232,7 +226,7 @@ static bool ask(void *arg, const struct exec_facts *f, const struct verdict *v,
 		return true;
 	free(j->refused);
 	j->refused = TAKE_PTR(command);
-	j->refused_at = now_ms();
+	j->refused_at = clock_ms(CLOCK_MONOTONIC);
 	return false;
 }
 

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "inplace/inplace.h"
 #include "runner/detach.h"
 #include "session/json.h"

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "snap/hide.h"
 #include "snap/plan.h"
 #include "snap/store.h"

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 
 static bool listed(const char *s, const char *const *list)
@@ -57,7 +58,7 @@ static bool takes_marks(const char *path)
 {
 	AUTO_BUF struct buf value = BUF_INIT;
 
-	return fs_xattr_get(AT_FDCWD, path, "user.overlay.opaque", &value) != -EOPNOTSUPP;
+	return fs_xattr_get(AT_FDCWD, path, OVERLAY_OPAQUE, &value) != -EOPNOTSUPP;
 }
 
 static bool can_hold(const struct mountpoint *m, const char *path)

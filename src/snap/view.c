@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "snap/hide.h"
 #include "snap/plan.h"

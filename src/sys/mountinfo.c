@@ -14,15 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-
-bool path_within(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (n == 1 && dir[0] == '/')
-		return path[0] == '/';
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
+#include "base/path.h"
 
 /* The kernel writes space, tab, newline, backslash and '#' as \ooo. In place. */
 static void unescape(char *s)

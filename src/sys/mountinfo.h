@@ -44,7 +44,4 @@ bool mountinfo_is(const struct mountpoint *m, int fd);
 /* The visible mount that holds absolute path @path (by name), or NULL. */
 const struct mountpoint *mountinfo_of(const struct mountinfo *mi, const char *path);
 
-/* Is @path equal to @dir or beneath it? Both absolute and clean. */
-bool path_within(const char *path, const char *dir);
-
 #endif

@@ -28,13 +28,6 @@ int unotify_open(struct unotify *u, int fd)
 	return 0;
 }
 
-void unotify_close(struct unotify *u)
-{
-	cleanup_close(&u->fd);
-	free(u->req);
-	free(u->resp);
-}
-
 int unotify_recv(struct unotify *u)
 {
 	memset(u->req, 0, sizeof(*u->req));

@@ -23,7 +23,6 @@ struct unotify {
 };
 
 int unotify_open(struct unotify *u, int fd); /* takes over fd */
-void unotify_close(struct unotify *u);
 
 /* 1: u->req is filled in; 0: there was none after all; -errno: of no use any more. */
 int unotify_recv(struct unotify *u);

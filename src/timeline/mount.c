@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "ckpt/apply.h"
 #include "sys/mount.h"
 #include "sys/mountinfo.h"

@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/path.h"
 #include "ckpt/rescan.h"
 #include "ckpt/scan.h"
 #include "ckpt/state.h"
@@ -54,14 +56,6 @@ struct look {
 	char *written;		/* live_freeze() */
 	size_t nwritten;
 };
-
-static int64_t stamp_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 bool timeline_layer(const struct timeline *c, const char *path, uint32_t *layer,
 		    const char **rel)
@@ -159,7 +153,7 @@ static int stop(struct look *l, struct err *e)
 	l->written = NULL;
 	r = live_freeze(l->c->live, &l->written, &l->nwritten, e);
 	l->c->frozen = r == 0;
-	l->stopped = stamp_now();
+	l->stopped = clock_ns(CLOCK_REALTIME_COARSE);
 	return r;
 }
 
@@ -255,7 +249,7 @@ int timeline_look(struct timeline *c, bool stay, struct ck_state *last,
 	struct ck_scan s = {
 		.layers = &c->layers, .prev = last, .copy = true, .early = c->live
 	};
-	struct look l = { .c = c, .began = stamp_now() };
+	struct look l = { .c = c, .began = clock_ns(CLOCK_REALTIME_COARSE) };
 	int r;
 
 	if (timeline_state(c, timeline_last(c), last, e) < 0)

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "ckpt/apply.h"
 #include "ckpt/compare.h"
@@ -34,14 +35,6 @@
 #include "txn/marks.h"
 #include "txn/parts.h"
 #include "txn/state.h"
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /*
  * A file beside the states while a sandbox that runs is being changed: is it half done? Who
@@ -361,7 +354,7 @@ static int record(struct timeline *c, const struct ck_state *last,
 		  bool changing, struct err *e)
 {
 	struct ckpt_record r = { .seq = timeline_last(c) + 1,
-				 .time_ns = now_ns(),
+				 .time_ns = clock_ns(CLOCK_REALTIME),
 				 .cause = xstrdup(w->cause),
 				 .command = maybe(w->command),
 				 .note = maybe(w->note),

@@ -13,8 +13,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "journal/op_rows.h"
 #include "journal/txn_rows.h"
 #include "snap/foreign.h"
@@ -32,14 +34,6 @@
 #include "txn/parts.h"
 #include "txn/prune.h"
 #include "txn/recycle.h"
-
-static int64_t clock_now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* mkdir that does not mind its existence; the parent is ours and 0700. */
 static int make_dir(const char *path, struct err *e)
@@ -283,8 +277,8 @@ int txn_prepare(struct home *h, struct view *v, const char *name, char *const ar
 	r->argv = copy_argv(argv);
 	r->options = xstrdup(options);
 	r->exit_status = -1;
-	r->begin_ns = clock_now(CLOCK_REALTIME_COARSE);
-	t->came_ns = clock_now(CLOCK_REALTIME);
+	r->begin_ns = clock_ns(CLOCK_REALTIME_COARSE);
+	t->came_ns = clock_ns(CLOCK_REALTIME);
 	if (make_data(h, v, token, t, e) < 0) {
 		remove_prepared(v, token, t);
 		return -1;
@@ -325,10 +319,10 @@ static int64_t wait_for_files(int64_t ns)
 
 	clock_getres(CLOCK_REALTIME_COARSE, &next);
 	tick = next.tv_nsec;
-	while ((now = clock_now(CLOCK_REALTIME_COARSE)) <= ns) {
+	while ((now = clock_ns(CLOCK_REALTIME_COARSE)) <= ns) {
 		next.tv_sec = (now + tick) / 1000000000;
 		next.tv_nsec = (now + tick) % 1000000000;
-		if (clock_now(CLOCK_REALTIME) >= now + tick)
+		if (clock_ns(CLOCK_REALTIME) >= now + tick)
 			sched_yield();
 		else
 			clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &next, NULL);

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "sys/mountinfo.h"
 
 #define SPECIAL "*?["

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "journal/op_rows.h"
 #include "journal/txn_rows.h"
@@ -85,19 +86,11 @@ void txn_close(struct txn *t)
 	t->rec = (struct txn_record){ 0 };
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int finish(struct home *h, struct txn *t, enum txn_state to, int exit_status,
 		  const char *reason, struct err *e)
 {
 	/* The command's own end, not that of a later visit. */
-	int64_t end = t->rec.end_ns ? t->rec.end_ns : now_ns();
+	int64_t end = t->rec.end_ns ? t->rec.end_ns : clock_ns(CLOCK_REALTIME);
 
 	const struct txn_outcome outcome = { exit_status, reason, end };
 	const struct txn_step step = { to, JOURNAL_LAZY, &outcome };
@@ -140,7 +133,7 @@ int txn_rollback(struct home *h, struct txn *t, struct err *e)
 				.state = OP_DONE,
 				.before = t->rec.state,
 				.after = TXN_ROLLED_BACK,
-				.begun_ns = now_ns() };
+				.begun_ns = clock_ns(CLOCK_REALTIME) };
 	TXN_CHECKED(h, t);
 
 	if (t->rec.state != TXN_FROZEN && t->rec.state != TXN_ACTIVE) {

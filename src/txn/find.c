@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "ctl/idle.h"
 #include "ctl/live.h"
 #include "journal/txn_rows.h"

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "layer/overlay.h"
 #include "sys/fs.h"
 #include "txn/parts.h"
 #include "txn/prune.h"
@@ -47,7 +48,7 @@ static bool has_attrs(int fd)
 	if (n <= 0)
 		return n < 0;
 	return (size_t)n != strlen(names) + 1 ||
-	       (strcmp(names, "user.overlay.uuid") != 0 &&
+	       (strcmp(names, OVERLAY_MARK "uuid") != 0 &&
 		strcmp(names, "trusted.overlay.uuid") != 0);
 }
 

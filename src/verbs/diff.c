@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "diff/list.h"
+#include "diff/walk.h"
 #include "journal/txn_rows.h"
 #include "session/json.h"
 #include "timeline/pair.h"

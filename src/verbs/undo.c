@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "commit/undo.h"
 #include "inplace/inplace.h"
 #include "journal/ckpt_rows.h"
