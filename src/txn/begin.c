@@ -35,7 +35,7 @@
 #include "txn/prune.h"
 #include "txn/recycle.h"
 
-/* mkdir that does not mind its existence; the parent is ours and 0700. */
+/* A directory that exists is no error: its parent is ours and 0700. */
 static int make_dir(const char *path, struct err *e)
 {
 	if ((FAULT_AT("begin.mkdir") || mkdir(path, 0700) < 0) && errno != EEXIST) {
@@ -49,13 +49,13 @@ static int make_dir(const char *path, struct err *e)
 	return 0;
 }
 
-/* Its directory in one store: <store>/<token>. */
+/* The directory of a transaction in one store: <store>/<token>. */
 static char *dir_in(const char *store, const char *token)
 {
 	return xasprintf("%s/%s", store, token);
 }
 
-/* The transaction's directory in one store: one that was left clean if there is any. */
+/* Makes the directory of the transaction in one store, or takes over a clean one. */
 static int make_top(const struct view *v, const char *store, const char *dir,
 		    struct err *e)
 {
@@ -66,13 +66,18 @@ static int make_top(const struct view *v, const char *store, const char *dir,
 			      strcmp(v->layers[i].store, store) == 0);
 	if (recycle_take(dir, buf_str(&shape)) == 0)
 		return 0;
-	/* Whoever tries again after a rollback shall not pay for what was deleted. */
+	/*
+	 * Files that are made again after a rollback must not wait for ext4 to skip the
+	 * deleted inodes.
+	 */
 	if (!FAULT_AT("begin.spread"))
 		ext4_spread(store);
 	return make_dir(dir, e);
 }
 
-/* Is @store the one of a layer before the @i-th, or the state directory's own? */
+/*
+ * Has the directory in the store of layer @i been made, for an earlier layer or for the state?
+ */
 static bool has_top(const struct view *v, size_t i, const char *own)
 {
 	const char *store = v->layers[i].store;
@@ -102,7 +107,9 @@ static int make_layer(struct home *h, struct view *v, size_t i, const char *own,
 	return layer_adopt_foreign(l, v->workspace, memory, e);
 }
 
-/* A full filesystem that is not the one worked on can be done without. */
+/*
+ * If a filesystem other than that of the workspace is full, the hint says how to leave it out.
+ */
 static int full_elsewhere(const struct view *v, const char *host, struct err *e)
 {
 	const struct mountpoint *m;
@@ -120,7 +127,10 @@ static int full_elsewhere(const struct view *v, const char *host, struct err *e)
 	return -1;
 }
 
-/* One for all: what is mounted there is seen in the sandbox's own namespace only. */
+/*
+ * One empty directory for all runs: the mounts on it are seen only in the namespace of a
+ * sandbox.
+ */
 static int make_stage(struct home *h, struct view *v, struct err *e)
 {
 	free(v->stage);
@@ -138,8 +148,8 @@ static void begin_exactly(struct txn *t)
 }
 
 /*
- * A spare may still be held by who was after the transaction that left it (recover.c reads of one
- * and then takes its lock). It is his for a moment that nobody waits for: another is made.
+ * Another process may hold the lock of a directory that was taken over: it was looking at the
+ * transaction that left it (recover.c does). Then a new directory is made instead of waiting.
  */
 static int lock_top(struct txn *t, struct err *e)
 {
@@ -252,8 +262,8 @@ static void remove_prepared(const struct view *v, const char *token, struct txn 
 }
 
 /*
- * The data comes first, under a name nobody else can have; whoever would sweep up what no
- * row knows waits for the guard.
+ * The data comes first, under a random name. A process that deletes data without a row waits
+ * for the guard.
  */
 int txn_prepare(struct home *h, struct view *v, const char *name, char *const argv[],
 		const char *options, struct txn *t, struct err *e)
@@ -298,7 +308,10 @@ bool layer_holds_nothing(const char *dir)
 	return fd >= 0 && fs_count_few(fd, &n) == 0 && n == 0;
 }
 
-/* Was nothing copied ahead, so that nothing of the host has been seen yet? */
+/*
+ * Are all uppers empty? Then nothing of the host was copied before the command
+ * (snap/foreign.c).
+ */
 static bool saw_nothing(const struct txn_record *r)
 {
 	for (size_t i = 0; i < r->nlayers; i++) {
@@ -311,7 +324,7 @@ static bool saw_nothing(const struct txn_record *r)
 	return true;
 }
 
-/* Until the clock that stamps files is past @ns. Returns what it says then. */
+/* Waits until the clock that the kernel stamps files with is past @ns. Returns its time. */
 static int64_t wait_for_files(int64_t ns)
 {
 	struct timespec next;
@@ -331,10 +344,10 @@ static int64_t wait_for_files(int64_t ns)
 }
 
 /*
- * What was written just before we were called may bear a time that the coarse clock has not
- * reached yet: it would pass for changed since. The transaction begins when it has; its
- * sandbox is being built meanwhile. Where something was copied ahead it has begun before that,
- * and what the command writes must be told from those copies.
+ * A file that was written just before the run may have a time that the coarse clock has not
+ * reached yet, and would pass for changed since. So the transaction begins when the clock has
+ * passed that time; the sandbox is being built meanwhile. Where files were copied ahead, the
+ * beginning was before the copying, and what the command writes must be newer than the copies.
  */
 bool txn_start(struct txn *t)
 {
@@ -360,8 +373,10 @@ static void note_begin(struct home *h, const struct txn_record *r)
 				     .argv = (const char *const *)r->argv });
 }
 
-/* One journal write. One that failed may have happened all the same: the data stays then, for
- * a row without data is a lie, and data without a row is swept up. */
+/*
+ * One journal write. A write that failed may have happened all the same. Then the data stays:
+ * a row without data would be wrong, data without a row is deleted by prune.
+ */
 int txn_record(struct home *h, struct txn *t, struct err *e)
 {
 	int r;
@@ -392,8 +407,10 @@ static int hint_mounts(const struct txn_record *r, struct err *e)
 		(long long)r->id);
 }
 
-/* What is in a layer that is not shown would seem never to have been. One that is away holds
- * nothing: txn_check_data() has seen to that. */
+/*
+ * A layer that is not in the view would seem to be empty. A layer that is away holds nothing:
+ * txn_check_data() has seen to that.
+ */
 static int all_in_view(const struct txn_record *r, const struct view *v, struct err *e)
 {
 	for (size_t i = 0; i < r->nlayers; i++) {
@@ -440,7 +457,10 @@ int txn_resume(struct home *h, struct view *v, struct txn *t, struct err *e)
 	r = untouched_drop(&t->rec);
 	if (r < 0)
 		return err_sys(e, r, "cannot change %s", t->rec.dir);
-	/* The layers are not what was undone from here on, even if we do not come far. */
+	/*
+	 * Operations that were undone cannot be redone from here on, even if resuming fails
+	 * later.
+	 */
 	if (make_stage(h, v, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0 ||
 	    layers_own(&t->rec, e) < 0)
 		return -1;

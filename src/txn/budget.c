@@ -21,7 +21,7 @@
 
 enum { DAY_MS = 86400000, TRIM_EVERY_S = 3600, TRIM_EVERY_PART = 4 };
 
-/* Space below a directory, by blocks; what cannot be read counts nothing. */
+/* Bytes of the blocks below @name; what cannot be read counts nothing. */
 static uint64_t space_at(int dirfd, const char *name, unsigned depth)
 {
 	AUTO_CLOSE int fd = -1;
@@ -84,7 +84,7 @@ static int collect(void *arg, struct txn_record *r, struct err *e)
 int txn_forget_one(struct home *h, struct txn *t, bool dry_run, uint64_t *bytes,
 		   struct err *e)
 {
-	struct goner goner = { .id = t->rec.id, .from = t->rec.state };
+	struct removal removal = { .id = t->rec.id, .from = t->rec.state };
 	struct history one = { 0 };
 
 	collect(&one, &t->rec, e);
@@ -96,7 +96,7 @@ int txn_forget_one(struct home *h, struct txn *t, bool dry_run, uint64_t *bytes,
 	}
 	*bytes = one.v[0].bytes;
 	free(one.v);
-	return dry_run ? 0 : data_let_go(h, &goner, 1, "forget", e);
+	return dry_run ? 0 : data_let_go(h, &removal, 1, "forget", e);
 }
 
 static bool is_old(const struct budget *b, const struct past *p, size_t rank, int64_t now)
@@ -110,9 +110,12 @@ static bool is_old(const struct budget *b, const struct past *p, size_t rank, in
 	return ruled;
 }
 
-/* Newest first: what is too old is to go, then what does not fit any more. Returns how many. */
+/*
+ * From the newest on: transactions that are too old go, then those that do not fit. Returns
+ * how many go.
+ */
 static size_t choose(const struct budget *b, struct history *past, uint64_t *held,
-		     struct goner *out)
+		     struct removal *out)
 {
 	struct timespec t;
 	int64_t now;
@@ -126,7 +129,7 @@ static size_t choose(const struct budget *b, struct history *past, uint64_t *hel
 			    *held + p->bytes > b->max_bytes;
 
 		if (is_old(b, p, i, now) || full) {
-			out[n++] = (struct goner){ .id = p->id, .from = p->state };
+			out[n++] = (struct removal){ .id = p->id, .from = p->state };
 			past->v[n - 1] = *p; /* the first n are those that go */
 		} else {
 			*held += p->bytes;
@@ -143,7 +146,10 @@ static struct past *find_past(const struct history *h, int64_t txn)
 	return NULL;
 }
 
-/* Operations come newest first: the first that has left its transaction committed is it. */
+/*
+ * Operations come newest first: the first one whose transaction is still committed is the
+ * newest commit.
+ */
 static int spare(void *arg, struct op_record *r, struct err *e)
 {
 	struct past *p = NULL;
@@ -160,7 +166,7 @@ static int spare(void *arg, struct op_record *r, struct err *e)
 int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 	       struct err *e)
 {
-	AUTO_FREE struct goner *goners = NULL;
+	AUTO_FREE struct removal *removals = NULL;
 	struct history past = { 0 };
 	size_t n;
 	int x;
@@ -169,12 +175,12 @@ int txn_forget(struct home *h, const struct budget *b, struct budget_result *r,
 	x = journal_txn_each(h->journal, JOURNAL_KEPT, collect, &past, e);
 	if (x == 0 && b->spare_newest)
 		x = journal_op_each(h->journal, 0, spare, &past, e);
-	goners = xcalloc(past.n + 1, sizeof(*goners));
-	n = x == 0 ? choose(b, &past, &r->held, goners) : 0;
+	removals = xcalloc(past.n + 1, sizeof(*removals));
+	n = x == 0 ? choose(b, &past, &r->held, removals) : 0;
 	if (x == 0 && !b->dry_run)
-		x = data_let_go(h, goners, n, "forget", e);
+		x = data_let_go(h, removals, n, "forget", e);
 	for (size_t i = 0; i < n; i++) {
-		if (!b->dry_run && !goners[i].gone) {
+		if (!b->dry_run && !removals[i].gone) {
 			r->held += past.v[i].bytes;
 			continue;
 		}
@@ -201,7 +207,7 @@ static char *stamp_of(const struct home *h)
 	return xasprintf("%s/trimmed", h->dir);
 }
 
-/* What the last trim left: what the history held, and what was free beside it. */
+/* What the last trim wrote: bytes that the history held, and the free space beside it. */
 struct trimmed {
 	uint64_t held, room;
 };
@@ -235,8 +241,8 @@ static uint64_t room_at(const char *dir)
 }
 
 /*
- * Looking costs a walk through all that is kept. Whoever fills the disk faster than by the
- * hour, be it with history or not, is met as soon as a part of the budget has gone from it.
+ * A look walks through all kept data. A user who fills the disk within an hour, with history
+ * or anything else, is met as soon as a part of the budget is gone from the free space.
  */
 static bool is_trim_due(const struct home *h, const char *stamp, uint64_t budget)
 {

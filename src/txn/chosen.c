@@ -55,7 +55,7 @@ bool chosen_has(const char *const *list, const char *path)
 
 enum { NO = 0, PATTERN = 1, EXACT = INT_MAX };
 
-/* How it is named: NO, PATTERN, by a directory so many bytes long, EXACT. */
+/* How strongly the list names @path: NO, PATTERN, the length of a directory above it, EXACT. */
 static int strength(const char *const *list, const char *path)
 {
 	int best = NO, n;
@@ -84,7 +84,10 @@ enum chosen_side chosen_side(const char *const *ours, const char *const *theirs,
 
 	if (!a || !b)
 		return a ? CHOSEN_OURS : b ? CHOSEN_THEIRS : CHOSEN_NEITHER;
-	/* A pattern may be an exception to the directory, or the other way round. */
+	/*
+	 * A pattern may be meant as an exception to the directory, or the directory to the
+	 * pattern.
+	 */
 	if (a == b || (a != EXACT && b != EXACT && (a == PATTERN || b == PATTERN)))
 		return CHOSEN_BOTH;
 	return a > b ? CHOSEN_OURS : CHOSEN_THEIRS;

@@ -23,7 +23,7 @@
 #include "txn/parts.h"
 #include "txn/prune.h"
 
-/* flock() of a transaction's directory. fd, or -errno. */
+/* Takes a flock on a transaction directory. fd, or -errno. */
 static int lock_dir(const char *dir, int how)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -43,7 +43,10 @@ bool lock_is_held(const char *dir)
 	return fd == -EWOULDBLOCK;
 }
 
-/* How often somebody who merely looks may be in the way; one look takes microseconds. */
+/*
+ * How often a process that only looks (lock_is_held()) may be in the way; a look takes
+ * microseconds.
+ */
 enum { LOOKS = 1000 };
 
 int lock_take(const char *dir, bool wait)
@@ -63,7 +66,7 @@ int txn_own(struct txn *t, struct err *e)
 
 	if (t->lock >= 0)
 		return 0;
-	/* Once the command has ended, only our own tidying up holds it, and not for long. */
+	/* After the command has ended only housekeeping holds the lock, and not for long. */
 	fd = lock_take(t->rec.dir, t->rec.state != TXN_ACTIVE);
 	if (fd == -EWOULDBLOCK) {
 		err_set(e, ERR_STATE, "t%lld is running", (long long)t->rec.id);
@@ -89,7 +92,7 @@ void txn_close(struct txn *t)
 static int finish(struct home *h, struct txn *t, enum txn_state to, int exit_status,
 		  const char *reason, struct err *e)
 {
-	/* The command's own end, not that of a later visit. */
+	/* The end of the command itself, not of a later explore. */
 	int64_t end = t->rec.end_ns ? t->rec.end_ns : clock_ns(CLOCK_REALTIME);
 
 	const struct txn_outcome outcome = { exit_status, reason, end };
@@ -119,7 +122,10 @@ int txn_discard(struct home *h, struct txn *t, int exit_status, const char *reas
 		return -1;
 	if (finish(h, t, TXN_PRUNED, exit_status, reason, e) < 0)
 		return -1;
-	/* Nobody asks for it any more, and the next one may take the directory over at once. */
+	/*
+	 * No verb asks for the transaction any more, and the next one may take its directory
+	 * over at once.
+	 */
 	cleanup_close(&t->lock);
 	t->lock = -1;
 	data_retire(&t->rec);

@@ -16,7 +16,7 @@
 #include "txn/home.h"
 #include "txn/parts.h"
 
-/* By the local table alone: a statically linked program has no other at hand. */
+/* Only /etc/passwd is read: a statically linked program has no other source. */
 static struct passwd *find_user(uid_t uid)
 {
 	AUTO_FCLOSE FILE *f = fopen("/etc/passwd", "re");
@@ -28,7 +28,7 @@ static struct passwd *find_user(uid_t uid)
 	return pw;
 }
 
-/* Where the state lives by the environment; NULL if nothing says so. */
+/* The state directory according to the environment; NULL if no variable says so. */
 static char *wanted_dir(void)
 {
 	const char *own = getenv("STET_STATE_DIR"), *xdg = getenv("XDG_STATE_HOME");
@@ -43,13 +43,13 @@ static char *wanted_dir(void)
 		pw = find_user(geteuid());
 		home = pw ? pw->pw_dir : NULL;
 	}
-	/* A home that is not there is not ours to make. */
+	/* A home that does not exist is not made. */
 	return home && home[0] == '/' && access(home, F_OK) == 0
 		       ? xasprintf("%s/.local/state/stet", home)
 		       : NULL;
 }
 
-/* If a directory on the way cannot be made, that is the cause, not that it is missing. */
+/* If a directory above cannot be made, its error is the cause, not ENOENT. */
 static int make_path(char *path)
 {
 	int first = 0;
@@ -136,8 +136,8 @@ int home_open(struct home *h, struct err *e)
 }
 
 /*
- * A file whose time was asked for gets an exact one with its next change, and no file on the
- * machine gets an earlier one afterwards.
+ * Since Linux 6.13 a file whose times were read gets an exact ctime with its next change, and
+ * no file of the machine gets an earlier one afterwards.
  */
 int64_t exact_time(int dir)
 {
@@ -155,7 +155,7 @@ int64_t exact_time(int dir)
 	return (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
 }
 
-/* On the store, not on the state directory: making a journal locks that. */
+/* The lock is on the store: making a journal locks the state directory. */
 int home_guard(const struct home *h, int how)
 {
 	AUTO_FREE char *store = xasprintf("%s/tx", h->dir);

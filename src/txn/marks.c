@@ -19,8 +19,8 @@
 #include "txn/parts.h"
 
 /*
- * Marks: small files in a transaction's directory that say what is true of its layers. They are
- * removed before what they say stops being true.
+ * Marks: small files in a transaction directory that say what is true of its layers. A mark is
+ * removed before it stops being true.
  */
 
 static char *untouched_name(const struct txn_record *r)
@@ -28,15 +28,17 @@ static char *untouched_name(const struct txn_record *r)
 	return xasprintf("%s/untouched", r->dir);
 }
 
-/* One letter for each layer. What a power cut leaves of it says less, never more. Whoever looks
- * meanwhile sees the one before it, whole. */
+/*
+ * One letter for each layer. A torn write after a power cut says less, never more. A process
+ * that reads meanwhile sees the previous mark, whole.
+ */
 void untouched_keep(const struct txn_record *r, const bool *touched, size_t n)
 {
 	AUTO_FREE char *name = untouched_name(r), *text = xmalloc(n);
 	AUTO_FREE char *fresh = xasprintf("%s.new", name);
 	AUTO_CLOSE int fd = -1;
 
-	/* The only one is in our own store. */
+	/* A single layer lies in the store of the state directory, which is mounted. */
 	if (n < 2)
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -53,7 +55,7 @@ static bool is_away(const struct layer_record *l)
 	return layer_away(up);
 }
 
-/* For others, who have only what is on the disk. @all: also of those that are still there. */
+/* Writes the mark for other processes. @all: also for layers that are still mounted. */
 static void keep_idle(const struct txn_record *r, bool all)
 {
 	AUTO_FREE bool *touched = xcalloc(r->nlayers + 1, sizeof(*touched));
@@ -79,12 +81,12 @@ void txn_note_idle(struct txn_record *r, uint64_t untouched)
 
 		if (l->kind != LAYER_OVERLAY)
 			continue;
-		/* What was away before is not part of a later visit. */
+		/* A layer that was unmounted before is not part of a later explore. */
 		l->idle = (i < IDLE_LAYERS_MAX && untouched >> i & 1) ||
 			  (is_away(l) && untouched_was(r, n));
 		n++;
 	}
-	/* While all are there it is not worth a file: mostly they stay. */
+	/* While all layers are mounted the mark is not worth a file. */
 	keep_idle(r, false);
 }
 
@@ -109,7 +111,7 @@ bool txn_use_again(struct txn_record *r)
 	return gone;
 }
 
-/* What is not there cannot be touched either: it stays what it was. */
+/* Layers that are unmounted cannot be touched: their letters stay. */
 static bool keep_away_alone(const struct txn_record *r, int fd)
 {
 	bool any = false;
@@ -136,7 +138,7 @@ int untouched_drop(const struct txn_record *r)
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	/* It must not come back by a power cut, after what is done next. */
+	/* The old mark must not come back by a power cut after the layers were changed. */
 	if (keep_away_alone(r, fd))
 		return fsync(fd) < 0 ? -errno : 0;
 	if (unlink(name) < 0)
@@ -162,8 +164,10 @@ static char *mark_of(const struct txn_record *r)
 	return xasprintf("%s/durable", r->dir);
 }
 
-/* Of no use once the command has ended (a new mount gets a new one), and of mode 000: a nuisance
- * to whoever deletes the state by hand. */
+/*
+ * After the command the work directory is of no use (each mount gets a new one), and its mode
+ * 000 would be in the way of a user who deletes the state by hand.
+ */
 static void tidy_layer(const struct layer_record *l)
 {
 	AUTO_CLOSE int dir = open(l->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -178,15 +182,15 @@ static void tidy_layer(const struct layer_record *l)
 }
 
 /*
- * Its name goes as soon as the layers are to be changed again, and without a name it cannot be
- * linked to the mark: so nobody need be kept out while the filesystem is written.
+ * The name of the ticket goes as soon as the layers are to be changed, and a file without a
+ * name cannot be linked to the mark. So no lock is needed while the filesystem is written.
  */
 int txn_to_disk_begin(const struct txn_record *r)
 {
 	AUTO_FREE char *ticket = xasprintf("%s/" TICKET, r->dir);
 	AUTO_FREE char *unsettled = xasprintf("%s/" UNSETTLED, r->dir);
 
-	/* What is noted of them goes first: it is not of what is written now. */
+	/* The old mark goes first: it is not about what is written now. */
 	txn_not_on_disk(r);
 	unlink(unsettled);
 	for (size_t i = 0; i < r->nlayers; i++)
@@ -203,7 +207,7 @@ void txn_to_disk(const struct txn_record *r, int ticket)
 		AUTO_CLOSE int dir = open(r->layers[i].dir,
 					  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		/* Who unmounts a filesystem writes it first. */
+		/* The kernel writes a filesystem before it is unmounted. */
 		if (r->layers[i].kind != LAYER_OVERLAY || (dir < 0 && errno == ENOENT))
 			continue;
 		if (dir < 0 || syncfs(dir) < 0)
@@ -219,7 +223,7 @@ void txn_not_on_disk(const struct txn_record *r)
 	AUTO_FREE char *ticket = xasprintf("%s/" TICKET, r->dir);
 	AUTO_FREE char *mark = mark_of(r);
 
-	/* In this order: then none is made any more. */
+	/* In this order: then no new mark can be made. */
 	unlink(ticket);
 	unlink(mark);
 }
@@ -231,7 +235,10 @@ bool txn_on_disk(const struct txn_record *r)
 	return r->dir && access(mark, F_OK) == 0;
 }
 
-/* Both are looked at: a commit may begin while they are written, and txn_to_disk() ends after. */
+/*
+ * Both marks count: a commit may begin while the layers are written, and txn_to_disk() may end
+ * after it.
+ */
 bool disk_settled(const struct txn_record *r)
 {
 	AUTO_FREE char *unsettled = xasprintf("%s/" UNSETTLED, r->dir);

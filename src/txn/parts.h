@@ -8,8 +8,8 @@
 
 /* Private to the room. */
 
-/* One that is to be let go: COMMITTED or ROLLED_BACK -> PRUNED. */
-struct goner {
+/* A transaction whose data is to be deleted: COMMITTED or ROLLED_BACK -> PRUNED. */
+struct removal {
 	int64_t id;
 	enum txn_state from;
 	/* Afterwards: */
@@ -17,12 +17,12 @@ struct goner {
 	uint64_t bytes; /* that its data gave back */
 };
 
-/* Puts them aside instead, under a name that txn_clear() knows: deleting takes longer. */
+/* Suffix of a transaction directory that waits for txn_clear() to delete it. */
 #define GONE ".gone"
 
 /*
- * Directories of a transaction that changed nothing, kept for the next one (recycle.c), under
- * this name and their shape: a letter for each layer, which recycle_shape() appends.
+ * Prefix of a clean transaction directory that the next transaction can take over (recycle.h).
+ * Its shape follows: a letter for each layer, as recycle_shape() writes it.
  */
 #define SPARE "spare-"
 

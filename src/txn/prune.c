@@ -20,7 +20,7 @@
 #include "txn/prune.h"
 #include "txn/recycle.h"
 
-/* A set of strings: directories of transactions, stores. Small; a list will do. */
+/* A set of strings (directories of transactions, stores), small enough for a list. */
 struct names {
 	char **v;
 	size_t n;
@@ -48,7 +48,7 @@ static size_t parent_len(const char *path)
 	return (size_t)(strrchr(path, '/') - path);
 }
 
-/* What a commit across filesystems keeps beside the host's tree (plan/stage.c). */
+/* The directory that a commit across filesystems keeps beside the tree (plan/stage.c). */
 static void add_beside(const struct layer_record *l, struct names *dirs)
 {
 	AUTO_FREE char *dir = xstrdup(l->dir), *path = NULL;
@@ -61,7 +61,7 @@ static void add_beside(const struct layer_record *l, struct names *dirs)
 		names_add(dirs, path, strlen(path));
 }
 
-/* The distinct directories that hold a transaction's data: its own, and one per store. */
+/* All directories that hold data of the transaction, each once. */
 static void data_dirs(const struct txn_record *r, struct names *dirs)
 {
 	names_add(dirs, r->dir, strlen(r->dir));
@@ -103,14 +103,16 @@ int data_remove(const struct txn_record *r, uint64_t *bytes)
 
 /* --- letting transactions go --- */
 
-/* So many rows are one write and one wait for the disk. Each is held by a descriptor. */
+/*
+ * This many rows are one write and one wait for the disk. A descriptor holds the lock of each.
+ */
 enum { BATCH = 32 };
 
 struct batch {
 	struct home *h;
 	const char *event;
 	struct txn t[BATCH];
-	struct goner *of[BATCH];
+	struct removal *of[BATCH];
 	size_t n;
 	int r;
 	struct err *e; /* the first one */
@@ -144,7 +146,10 @@ static void let_go(struct batch *b, size_t i, bool moved)
 	b->of[i]->gone = x == 0;
 }
 
-/* The rows first: data without a row is swept up, a row without data is a lie. */
+/*
+ * The rows come first: data without a row is deleted by prune, a row without data would be
+ * wrong.
+ */
 static void finish_batch(struct batch *b)
 {
 	struct txn_move v[BATCH];
@@ -162,7 +167,7 @@ static void finish_batch(struct batch *b)
 	b->n = 0;
 }
 
-static void add_goner(struct batch *b, struct goner *g)
+static void add_removal(struct batch *b, struct removal *g)
 {
 	struct txn t = { .lock = -1 };
 	struct err e;
@@ -171,7 +176,10 @@ static void add_goner(struct batch *b, struct goner *g)
 		note_error(b, &e);
 		return;
 	}
-	/* Who waits for one must not hold others: somebody might wait the other way round. */
+	/*
+	 * A process that waits for one lock must hold no other: two such processes could wait
+	 * for each other.
+	 */
 	if (b->n)
 		t.lock = lock_take(t.rec.dir, false);
 	if (b->n && t.lock < 0 && t.lock != -ENOENT)
@@ -187,18 +195,18 @@ static void add_goner(struct batch *b, struct goner *g)
 		finish_batch(b);
 }
 
-int data_let_go(struct home *h, struct goner *v, size_t n, const char *event,
+int data_let_go(struct home *h, struct removal *v, size_t n, const char *event,
 		struct err *e)
 {
 	struct batch b = { .h = h, .event = event, .e = e };
 
 	for (size_t i = 0; i < n; i++)
-		add_goner(&b, &v[i]);
+		add_removal(&b, &v[i]);
 	finish_batch(&b);
 	return b.r;
 }
 
-/* For the next one, if nothing was ever done in it. */
+/* Keeps @dir for the next transaction, if no command has changed anything in it. */
 static bool keep_spare(const struct txn_record *r, const char *dir)
 {
 	AUTO_BUF struct buf shape = BUF_INIT;
@@ -228,7 +236,7 @@ void data_retire(const struct txn_record *r)
 	names_free(&dirs);
 }
 
-/* Is it a name that we give: sixteen hexadecimal digits, and @suffix? */
+/* Is @name one of ours: sixteen hexadecimal digits, then @suffix? */
 static bool is_ours(const char *name, const char *suffix)
 {
 	return strspn(name, "0123456789abcdef") == 16 && strcmp(name + 16, suffix) == 0;
@@ -244,7 +252,10 @@ static void clear_store(const char *store)
 			rmtree_at(dirfd(d), de->d_name, NULL);
 }
 
-/* The stores of the newest transactions: what was put aside lately is in one of them. */
+/*
+ * Looks at the stores of this many of the newest transactions: data_retire() renamed in one of
+ * them.
+ */
 enum { RECENT = 100 };
 
 struct recent {
@@ -283,8 +294,8 @@ struct prune {
 	bool dry_run;
 	bool sweep_only;
 	struct names known, stores;
-	struct goner *goners;
-	size_t ngoners;
+	struct removal *removals;
+	size_t nremovals;
 	struct prune_result *res;
 };
 
@@ -309,25 +320,26 @@ static int visit(void *arg, struct txn_record *r, struct err *e)
 		p->res->transactions++;
 		return 0;
 	}
-	if ((p->ngoners & (p->ngoners - 1)) == 0)
-		p->goners = xrealloc(p->goners, (p->ngoners ? 2 * p->ngoners : 16) *
-							sizeof(*p->goners));
-	p->goners[p->ngoners++] = (struct goner){ .id = r->id, .from = r->state };
+	if ((p->nremovals & (p->nremovals - 1)) == 0)
+		p->removals = xrealloc(p->removals,
+				       (p->nremovals ? 2 * p->nremovals : 16) *
+					       sizeof(*p->removals));
+	p->removals[p->nremovals++] = (struct removal){ .id = r->id, .from = r->state };
 	return 0;
 }
 
 static int let_all_go(struct prune *p, struct err *e)
 {
-	int r = data_let_go(p->h, p->goners, p->ngoners, "prune", e);
+	int r = data_let_go(p->h, p->removals, p->nremovals, "prune", e);
 
-	for (size_t i = 0; i < p->ngoners; i++) {
-		p->res->transactions += p->goners[i].gone;
-		p->res->bytes += p->goners[i].bytes;
+	for (size_t i = 0; i < p->nremovals; i++) {
+		p->res->transactions += p->removals[i].gone;
+		p->res->bytes += p->removals[i].bytes;
 	}
 	return r;
 }
 
-/* What no row knows and nobody holds is what a crash left. */
+/* Deletes data without a row whose lock is free: a crash has left it. */
 static int sweep(struct prune *p, const char *store, struct err *e)
 {
 	AUTO_CLOSEDIR DIR *d = opendir(store);
@@ -374,7 +386,7 @@ static int prune(struct prune *p, struct err *e)
 		r = sweep(p, p->stores.v[i], e);
 	names_free(&p->known);
 	names_free(&p->stores);
-	free(p->goners);
+	free(p->removals);
 	return r;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transaction that changed nothing leaves its directories as clean as they were. The next one
- * of the same shape takes them over: making and deleting a dozen of them each time costs more
- * than all else of a start, and the more so the more were deleted lately.
+ * A transaction that changed nothing leaves its directories as clean as they were. The next
+ * transaction of the same shape takes them over: making and deleting a dozen directories takes
+ * longer than the rest of a start, the more so the more files were deleted lately.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,10 @@ int recycle_take(const char *dir, const char *shape)
 	return FAULT_AT("spare.take") || rename(spare, dir) < 0 ? -errno : 0;
 }
 
-/* The kernel's own number of a layer is welcome to stay; all else somebody has put there. */
+/*
+ * Has the directory any attribute but the layer number of overlayfs? Then the command has set
+ * it.
+ */
 static bool has_attrs(int fd)
 {
 	char names[64];
@@ -52,7 +55,7 @@ static bool has_attrs(int fd)
 		strcmp(names, "trusted.overlay.uuid") != 0);
 }
 
-/* Does @fd hold just @want names, and are its owner and its attributes still ours alone? */
+/* Does directory @fd hold exactly @want names, with our owner and without attributes? */
 static bool holds(int fd, size_t want)
 {
 	struct stat st;
@@ -75,9 +78,9 @@ static bool is_empty(int dirfd, const char *name)
 }
 
 /*
- * The kernel will not mount again with what a volatile layer leaves in its work directory:
- * that is put aside, for txn_clear() to delete. It has to be ours to write, to be moved.
- * Its new name is the transaction's with the layer in place of the last digit.
+ * The kernel refuses to mount again with the work directory of a volatile layer. So that is
+ * renamed, for txn_clear() to delete; its mode must allow that. The new name is the name of
+ * the transaction with the number of the layer in place of the last digit.
  */
 static bool clean_work(int layer, const char *aside)
 {

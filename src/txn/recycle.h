@@ -6,12 +6,19 @@
 
 /* Private to the room. */
 
+/* Appends the letter of a layer: of which kind it is, and whether it lies @here, in this store. */
 void recycle_shape(struct buf *shape, enum layer_kind kind, bool here);
 
-/* Makes the spare of that shape beside @dir become @dir. -ENOENT: there is none. */
+/*
+ * Renames the kept directory of that shape, in the store of @dir, to @dir. -ENOENT: there is
+ * none.
+ */
 int recycle_take(const char *dir, const char *shape);
 
-/* Keeps @dir as the spare. False if it is not clean or there is one already: then it stays. */
+/*
+ * Keeps @dir for the next transaction of that shape. False, and @dir stays, if @dir is not
+ * clean or another one is kept already.
+ */
 bool recycle_keep(const char *dir, const char *shape);
 
 #endif

@@ -48,30 +48,30 @@
  *     (txn_verify() looks).
  */
 
-/* The user's state directory and journal; opened once per command. */
+/* The user's state directory, journal and audit; opened once in a command. */
 struct home {
 	char *dir; /* $STET_STATE_DIR, $XDG_STATE_HOME/stet, ~/.local/state/stet */
 	struct journal *journal;
-	struct audit *audit; /* opened when something is first noted */
+	struct audit *audit; /* home_books() opens it */
 };
 
 struct txn {
 	struct txn_record rec;
 	int lock;	 /* the flock, or -1 */
 	int guard;	 /* between txn_prepare() and txn_record(); else -1 */
-	int64_t came_ns; /* when it was prepared, by the fine clock */
-	bool exact;	 /* its beginning can be told from what was written just before */
+	int64_t came_ns; /* when txn_prepare() was called, by the fine clock */
+	bool exact;	 /* begin_ns is from exact_time(): txn_start() need not wait */
 };
 
-/* How it looks to a person: a state, or what the lock says about it. */
+/* What a person is told about a state; of ACTIVE the lock decides. */
 enum txn_look {
 	TXN_RUNNING,
-	TXN_INTERRUPTED, /* nobody drives it any more */
+	TXN_INTERRUPTED, /* the process that ran it has died */
 	TXN_PENDING,
 	TXN_GONE,    /* rolled back */
 	TXN_EMPTY,   /* pruned */
 	TXN_KEPT,    /* committed */
-	TXN_HALFWAY, /* a commit or undo that did not end; recovery goes on with it */
+	TXN_HALFWAY, /* a commit or undo has not ended; recovery goes on with it */
 };
 enum txn_look txn_look(const struct txn_record *r);
 
