@@ -310,7 +310,7 @@ static bool is_older(const struct notify *n, const char *path)
  * the two, and dies if they differ; where it cannot link, it copies. So it is told that it cannot.
  * Others do not look, and get their link.
  */
-static int serve_link(const struct notify *n)
+static int serve_link(struct notify *n)
 {
 	const struct seccomp_notif *req = n->u.req;
 	pid_t pid = (pid_t)req->pid;
@@ -327,7 +327,7 @@ static int serve_link(const struct notify *n)
  * through is what was asked. A helper that is given that number only then fails as if it had been
  * killed.
  */
-static int serve_limits(const struct notify *n)
+static int serve_limits(struct notify *n)
 {
 	const struct seccomp_notif *req = n->u.req;
 	bool ours = viewmounts_is_ours(&n->mounts, (pid_t)req->pid,
@@ -336,29 +336,35 @@ static int serve_limits(const struct notify *n)
 	return unotify_answer(&n->u, req->id, ours ? -EPERM : 0, !ours);
 }
 
-static int serve(struct notify *n, int nr)
+static int serve_exec(struct notify *n)
 {
-	switch (nr) {
-	case SYS_link:
-		return serve_link(n);
-	case SYS_prlimit64:
-		return serve_limits(n);
-	default:
-		return serve_rename(n);
-	}
+	gate_request(n->gate);
+	return 0;
 }
+
+/* Every call that the filter holds (runner/genfilter.c), and what answers it. */
+static const struct handler {
+	int nr;
+	int (*serve)(struct notify *n);
+} handlers[] = {
+	{ SYS_execve, serve_exec },	 { SYS_execveat, serve_exec },
+	{ SYS_rename, serve_rename },	 { SYS_renameat, serve_rename },
+	{ SYS_renameat2, serve_rename }, { SYS_link, serve_link },
+	{ SYS_prlimit64, serve_limits },
+};
 
 int notify_serve(struct notify *n)
 {
-	int r = unotify_recv(&n->u), nr;
+	int r = unotify_recv(&n->u);
 
 	if (r <= 0)
 		return r;
-	nr = n->u.req->data.nr;
-	if (nr == SYS_execve || nr == SYS_execveat) {
-		gate_request(n->gate);
-		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
+		if (handlers[i].nr != n->u.req->data.nr)
+			continue;
+		r = handlers[i].serve(n);
+		return r == -ENOENT ? 0 : r;
 	}
-	r = serve(n, nr);
-	return r == -ENOENT ? 0 : r;
+	/* The filter and the table differ: the call must not pass unseen. */
+	return unotify_answer(&n->u, n->u.req->id, -ENOSYS, false);
 }
