@@ -11,12 +11,12 @@
 #include "layer/layer.h"
 
 /*
- * Differences between a host tree and the overlay upper that lies over it, computed from
- * the upper alone: the cost follows what was changed, never the size of the tree.
+ * Differences between a tree of the host and the upper over it, computed from the upper alone:
+ * the cost follows what was changed, never the size of the tree.
  *
- * The upper is hostile: its names, types, link targets and xattrs were chosen by the
- * sandboxed side. Everything is opened relative to a descriptor, without following
- * links, and never blocks (FIFOs, devices).
+ * The upper is hostile: the sandboxed side chose its names, types, link targets and
+ * attributes. Everything is opened relative to a descriptor, without following links, and
+ * never blocks (FIFOs, devices).
  */
 
 enum change_kind {
@@ -41,14 +41,17 @@ struct change {
 	unsigned what; /* enum change_what */
 	bool implied;  /* below a directory that was itself added, deleted or retyped */
 	/*
-	 * The path was hidden from the sandbox. CHANGE_ADD: it was made anew there, whatever
+	 * The path was hidden from the sandbox. CHANGE_ADD: the command made it anew, whatever
 	 * the host has (@before says; totals then count it as modified). CHANGE_DELETE: it
 	 * would go with a directory around it; what lies below it on the host is not looked
 	 * at.
 	 */
 	bool was_hidden;
-	/* The path, or one around it, was read-only. All the same something was made there:
-	 * by who has removed what the mount lay on (docs/adr/0026). */
+	/*
+	 * The path, or a directory above it, was read-only. A process with mounts of its own
+	 * has removed what the read-only mount lay on (docs/adr/0026) and made something
+	 * there.
+	 */
 	bool was_closed;
 	bool bare; /* CHANGE_MODIFY: a file that has no extended attributes in the upper */
 	size_t layer;	  /* index of its layer */
@@ -59,11 +62,14 @@ struct change {
 	struct stat after;  /* upper; st_mode == 0 if there is none */
 };
 
-/* @c and what it points to live until the function returns. Return 0 to go on; -1 with
- * *e set (or a positive number) to stop: change_walk() then returns just that. */
+/*
+ * Called for each change; @c and what it points to live until the function returns. Return 0
+ * to go on; -1 with *e set, or a positive number, to stop: change_walk() then returns that
+ * value.
+ */
 typedef int change_fn(void *arg, const struct change *c, struct err *e);
 
-/* Totals for a summary. Directories count; CHANGE_TIMES alone does not. */
+/* Totals for a summary. Directories count; a change of times alone (CHANGE_TIMES) does not. */
 struct change_totals {
 	uint64_t added, modified, deleted;
 	uint64_t bytes; /* sum of the sizes of the added and modified files */
@@ -73,7 +79,7 @@ static inline uint64_t change_total(const struct change_totals *t)
 	return t->added + t->modified + t->deleted;
 }
 
-/* An owned list of them, for diff and rename detection. */
+/* A list of changes that owns its strings, for diff and the detection of renames. */
 struct change_item {
 	struct change c;     /* c.path and c.rel are owned by the item */
 	size_t renamed_from; /* index of the CHANGE_DELETE it came from, or SIZE_MAX */

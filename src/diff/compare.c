@@ -24,8 +24,8 @@ void scratch_free(struct scratch *s)
 }
 
 /*
- * Errors that only something else than a file gives: it took the file's place. Telling it
- * by the error saves a stat for each file.
+ * Errors of an open or read that mean that another type of object took the place of the file.
+ * Telling it by the error saves a stat for each file.
  */
 static int gone(int r)
 {
@@ -79,7 +79,7 @@ static off_t next_data(int fd, off_t at, off_t size)
 	return errno == ENXIO ? size : at;
 }
 
-/* Both have @size bytes. 1: the same. */
+/* Compares two files of @size bytes. 1: equal. */
 static int compare_files(int a, int b, off_t size, bool sparse, struct scratch *s)
 {
 	off_t at = 0;
@@ -156,8 +156,8 @@ static char *unescape(const char *attr)
 }
 
 /*
- * Attributes that are part of a file for its owner: the rest is the kernel's own (labels,
- * measurements), made anew with each object and not for anybody to carry over.
+ * Does the attribute belong to the file for its owner? The others are the kernel's own
+ * (labels, measurements), made anew with each object.
  */
 static bool counts(const char *attr)
 {
@@ -168,8 +168,9 @@ static bool counts(const char *attr)
 }
 
 /*
- * Value of the host's attribute that @attr of the upper stands for. Copy-up takes escaped
- * names as they are; one that the sandbox set itself is meant without the escape.
+ * The value of the host's attribute that @attr of the upper stands for. A copy-up keeps
+ * escaped names as they are; an attribute that the sandbox has set itself is meant without the
+ * escape.
  */
 static int host_value(const struct object *host, const char *attr, struct buf *out)
 {
@@ -182,7 +183,7 @@ static int host_value(const struct object *host, const char *attr, struct buf *o
 	return fs_xattr_get(host->dir, host->name, plain, out);
 }
 
-/* 1: the same value on both sides; '~': not; '+': the host has none; or -errno. */
+/* 1: both have the same value; '~': another one; '+': the host has none; or -errno. */
 static int same_value(const struct object *upper, const struct object *host,
 		      const char *attr, struct buf *a, struct buf *b)
 {
@@ -194,12 +195,18 @@ static int same_value(const struct object *upper, const struct object *host,
 	if (r < 0 && r != -EACCES && r != -EPERM)
 		return r;
 	q = host_value(host, attr, b);
-	/* The layer may lie on another filesystem than the host's tree, which has none at all. */
+	/*
+	 * The layer may lie on a filesystem with attributes, and the host's tree on one
+	 * without.
+	 */
 	if (q == -ENODATA || q == -EOPNOTSUPP)
 		return '+';
 	if (q < 0 && q != -EACCES && q != -EPERM)
 		return q;
-	/* Unreadable: the content is too, and was counted as changed already. */
+	/*
+	 * An unreadable attribute: the content is unreadable, too, and was counted as changed
+	 * already.
+	 */
 	if (r < 0 || q < 0)
 		return 1;
 	return a->len == b->len && !memcmp(buf_str(a), buf_str(b), a->len) ? 1 : '~';
@@ -289,8 +296,8 @@ static bool same_mode(const struct change_layer *l, const struct stat *up,
 	if (S_ISLNK(up->st_mode))
 		return true;
 	/*
-	 * A foreign directory is shown as the user's own, with what he may do there as
-	 * the owner's bits: those were not set by anybody inside.
+	 * A directory of another user is shown inside as the user's own, and its owner bits
+	 * say what the user may do there: no process inside has set them.
 	 */
 	if (l->lax_owner && S_ISDIR(up->st_mode) && up->st_uid == l->uid &&
 	    host->st_uid != l->uid)
@@ -304,7 +311,10 @@ static bool same_mtime(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A write has set its mtime: that is enough where reading both would take long. */
+/*
+ * Is the mtime another one, and the file so large that reading both would take long? Then it
+ * counts as written.
+ */
 static bool is_surely_written(const struct change_layer *l, const struct object *upper,
 			      const struct object *host)
 {

@@ -21,7 +21,10 @@
 static int sock = -1;
 static pid_t pid;
 
-/* Beside us in a build, in libexec where it is installed; a directory may be named, too. */
+/*
+ * The program lies beside ours in a build and in libexec when installed; STET_LIBEXEC may name
+ * a directory.
+ */
 static char *find_program(void)
 {
 	static const char *const places[] = { "", "/../libexec/stet" };

@@ -11,9 +11,9 @@
 #include "diff/patch.h"
 
 /*
- * What libgit2 is wanted for. It and its 17 libraries are not in our own process: a program
- * of its own, stet-text, is started at the first question, confined to computing, and ends
- * with us. For this room only; merge.h has the other questions.
+ * Questions for libgit2. The library and the 17 others that it needs are not in our own
+ * process: the program stet-text is started at the first question, is confined to computing,
+ * and ends with us. Private to the room; merge_text() and patch_probe() are for all.
  */
 
 enum { GIT2_ID = 20 };

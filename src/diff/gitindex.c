@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* As in git's Documentation/gitformat-index: versions 2 to 4, of repositories with either hash. */
+/*
+ * Lengths and offsets of git's Documentation/gitformat-index: versions 2 to 4, of repositories
+ * with either hash.
+ */
 enum {
 	HEADER = 12,
 	STAT = 40,	/* times, device, inode, mode, owner, group, size */
@@ -13,7 +16,7 @@ enum {
 	EXTENDED = 0x40,
 };
 
-/* What git makes anew from the rest whenever it likes. */
+/* Extensions that git can compute again from the rest. */
 static const char derived[][5] = { "TREE", "UNTR", "FSMN", "EOIE", "IEOT" };
 
 struct reading {
@@ -49,7 +52,9 @@ static uint32_t number(const char *p)
 	return be32toh(n);
 }
 
-/* In version 4 a name begins with a number: how much of the one before goes. */
+/*
+ * In version 4 a name begins with a number: how many bytes of the name before it are dropped.
+ */
 static bool skip_number(struct reading *r)
 {
 	const char *c;
@@ -60,7 +65,10 @@ static bool skip_number(struct reading *r)
 	return c;
 }
 
-/* Names end in a NUL; before version 4 in as many as make the entry a multiple of eight. */
+/*
+ * Skips a name. It ends in a NUL; before version 4 in as many as make the length of the entry
+ * a multiple of eight.
+ */
 static bool take_name(struct reading *r, size_t start, uint32_t version)
 {
 	const char *from = r->data + r->at, *nul;

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /*
- * git's index is rewritten by commands that change nothing: `git status` notes anew what stat(2)
- * says of the files. Two of them hold the same if they differ in nothing else.
+ * git's index is rewritten by commands that change nothing: `git status` notes anew what
+ * stat(2) says of the files. Two indexes hold the same if they differ in nothing else.
  */
 
-/* Is this the name of one? What is in it decides. */
+/* Can this be the path of an index? The content decides. */
 bool gitindex_name(const char *path);
 
 /*

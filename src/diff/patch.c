@@ -47,7 +47,7 @@ static void side_free(struct side *s)
 
 #define AUTO_SIDE __attribute__((cleanup(side_free)))
 
-/* What git has a notion of. */
+/* Is it a file or a link, which git can describe? */
 static bool is_filelike(const struct stat *st)
 {
 	return S_ISREG(st->st_mode) || S_ISLNK(st->st_mode);
@@ -211,7 +211,7 @@ static int side_load(struct side *s, struct err *e)
 
 	if (r == 0)
 		return 0;
-	/* Gone or closed to us: said in the patch, which has more to tell. */
+	/* A file that is gone or unreadable is mentioned in the patch; the rest goes on. */
 	if (r != -EACCES && r != -EPERM && r != -ENOENT && r != -ESTALE &&
 	    r != -ENOTDIR && r != -EINVAL && r != -ELOOP)
 		return walk_error(e, r, buf_str(&s->name));
@@ -229,7 +229,7 @@ static void add_id(struct buf *out, const unsigned char id[GIT2_ID])
 static void add_files(struct buf *out, const struct side *a, const struct side *b,
 		      const struct git2_diff *d)
 {
-	/* Only here patch(1) learns that it is about to change a link, which it refuses else. */
+	/* This line alone tells patch(1) that a link is changed; it refuses otherwise. */
 	if (a && b && S_ISLNK(b->st->st_mode)) {
 		buf_adds(out, "index ");
 		add_id(out, d->id[0]);
@@ -391,7 +391,7 @@ static const char *type_name(const struct stat *st)
 	}
 }
 
-/* Comes into being or goes: something that git knows nothing of. */
+/* A device, FIFO or socket was made or removed: git knows nothing of them. */
 static void add_special(struct patch *p, const char *verb, const struct side *s)
 {
 	if (!p->out)
@@ -445,7 +445,7 @@ static void note_xattr(void *arg, char how, const char *attr)
 	buf_addc(n->out, '\n');
 }
 
-/* Owner and attributes: nothing that git could say. @a may be NULL. */
+/* Comment lines about owner and attributes, which git cannot describe. @a may be NULL. */
 static void add_notes(struct patch *p, const struct side *a, const struct side *b,
 		      unsigned what)
 {
@@ -469,7 +469,7 @@ static void add_notes(struct patch *p, const struct side *a, const struct side *
 		struct object ob = { dir_b, base_b, b->st };
 		struct object oa = { dir_a, base_a, a ? a->st : NULL };
 
-		/* A failure leaves the note out: the rest of the patch stands. */
+		/* After a failure the line is missing; the rest of the patch is right. */
 		(void)compare_xattrs(&ob, a ? &oa : NULL, &s, note_xattr, &note);
 	}
 	scratch_free(&s);
@@ -520,7 +520,7 @@ int patch_make(const struct change_layer *layers, const struct change *c,
 		p.st->size_after = (uint64_t)b.st->st_size;
 	if (!change_counts(c))
 		return 0;
-	/* Who may ask for this is not always one who may read what is hidden. */
+	/* A caller that may see the patch may not be allowed to read hidden files. */
 	if (c->was_hidden && c->kind == CHANGE_DELETE) {
 		if (out) {
 			add_comment(out, "hidden from the command:", &a);

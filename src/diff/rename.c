@@ -64,7 +64,7 @@ static int cmp_number(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Same content comes together, equal base names next to each other within it. */
+/* Sorts equal content together, and equal base names next to each other within it. */
 static int by_content(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -112,7 +112,7 @@ static int hash_file(int dir, const char *name, struct scratch *s, uint64_t *has
 	return 0;
 }
 
-/* Where the content is: @dir is a new descriptor. */
+/* The directory and the name of the content; @dir is a new descriptor. */
 static int locate(struct roots *roots, const struct change *c, bool deleted,
 		  const char **base)
 {
@@ -157,7 +157,7 @@ static int same(struct roots *roots, const struct change_list *l,
 
 static bool is_hard(int r)
 {
-	/* What cannot be read or is gone is no rename; the rest is an error. */
+	/* An object that cannot be read or is gone is no rename; other failures are errors. */
 	return r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT && r != -ESTALE &&
 	       r != -ENOTDIR && r != -ELOOP && r != -EINVAL;
 }
@@ -185,7 +185,7 @@ static struct candidate *next_free(struct candidate *k, struct candidate *end,
 	return k;
 }
 
-/* All have one hash. First those with equal base names, then the others in turn. */
+/* Pairs candidates of one hash: first those with equal base names, then the others in turn. */
 static int pair_group(struct roots *roots, struct change_list *l, struct candidate *k,
 		      struct candidate *end, struct scratch *s, struct err *e)
 {

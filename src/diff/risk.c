@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* Files that somebody else's program will run or obey, by the end of their path. */
+/* Files that another program will run or obey, by the end of their path. */
 static const struct {
 	const char *pattern, *why;
 	bool at_top; /* means something at the top of a project alone */
@@ -76,8 +76,9 @@ static bool is_packaged(const char *path, const char *root)
 }
 
 /*
- * Most are a star and the end of a path, and nearly all fail: that is not worth fnmatch().
- * @dot: where in @path the first name with a dot at its beginning is, or NULL.
+ * Most patterns are a star and the end of a path, and nearly none matches: a comparison of the
+ * end is faster than fnmatch(). @dot: where the first name with a leading dot begins in @path,
+ * or NULL.
  */
 static bool matches(const char *pattern, const char *path, size_t len, const char *dot)
 {
@@ -134,8 +135,8 @@ bool risk_leaves(const char *path, const char *target, const char *root)
 }
 
 /*
- * Without a sandbox all names of a file change with one of them; here only this one would. A
- * command that has linked them anew knows what it does.
+ * A change of one name of a file changes all its names without a sandbox; in a layer only this
+ * name would change. A command that has linked the names anew meant that.
  */
 static bool splits(const struct change *c)
 {

@@ -5,9 +5,10 @@
 #include "diff/change.h"
 
 /*
- * Changes that act later and elsewhere: what a person should look at before they reach the
- * host. A pure judgement on one change; NULL if it is an ordinary one, else a few words.
- * @target: where a symbolic link leads, or NULL. @root: what a link should not leave.
+ * Changes that act later and elsewhere, which a person should look at before they reach the
+ * host. Judges one change without looking at any file; NULL for an ordinary change, else a few
+ * words. @target: where a symbolic link leads, or NULL. @root: the directory that a link
+ * should not leave.
  */
 const char *risk_of(const struct change *c, const char *target, const char *root);
 

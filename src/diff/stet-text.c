@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares and merges texts by libgit2, for stet. What it reads may be anybody's: once the
- * library is ready this process can compute, read and write its one socket, and end.
+ * Compares and merges texts by libgit2, for stet. The texts are hostile: once the library is
+ * ready this process can only compute, use its one socket, and end.
  */
 #include <errno.h>
 #include <git2.h>
@@ -59,7 +59,7 @@ static int confine(void)
 	return 0;
 }
 
-/* Whole or not at all; false at the end of the questions, or of the asker. */
+/* Reads the whole message; false when the other end is closed. */
 static bool get(void *data, size_t len)
 {
 	char *p = data;
@@ -137,7 +137,10 @@ static int compare(const struct texts *t, bool hunks, struct git2_diff *d,
 	git_patch *p = NULL;
 	int r;
 
-	/* What is binary was decided by the asker; no user's configuration takes part. */
+	/*
+	 * The other end has decided which files are binary; no configuration of the user takes
+	 * part.
+	 */
 	opts.flags = GIT_DIFF_FORCE_TEXT | GIT_DIFF_SKIP_BINARY_CHECK |
 		     GIT_DIFF_INDENT_HEURISTIC;
 	r = git_patch_from_buffers(&p, at(t, 0), t->text[0].len, "a", at(t, 1),

@@ -19,13 +19,13 @@
 #include "sys/ns.h"
 
 /*
- * Depth-first over the upper, with the host alongside. The stack is our own, and only the
- * descriptors of the deepest directories are kept open: the sandboxed side chooses how
- * deep its tree is.
+ * A depth-first walk over the upper, with the host alongside. The stack is our own, and only
+ * the deepest directories have open descriptors: the sandboxed side chooses how deep its tree
+ * is.
  */
 #define OPEN_LEVELS 96
 
-/* How often an object that changes under our eyes is looked at again. */
+/* How often an object is looked at again that changes meanwhile. */
 #define TRIES 3
 
 struct dir_id {
@@ -124,8 +124,10 @@ static bool same_dir(int fd, const struct dir_id *id)
 	return fstat(fd, &st) == 0 && st.st_dev == id->dev && st.st_ino == id->ino;
 }
 
-/* The directory above @child, or by its path if there is no child on that side; it must be
- * the one we have been reading. */
+/*
+ * Opens the directory above @child, or by its path if there is no child on that side. It must
+ * be the directory that was read before.
+ */
 static int reopen(int child, int root, const char *rel, const struct dir_id *id)
 {
 	int fd;
@@ -245,7 +247,7 @@ static int report(struct walk *w, const struct entry *en, enum change_kind kind,
 	return emit(w, &c, e);
 }
 
-/* Is the path hidden from the sandbox itself (what lies below it is known by its frame)? */
+/* Is the path itself in the list? For paths above it the frame knows. */
 static bool is_listed(const struct walk *w, const char *const *list)
 {
 	for (; list && *list; list++)
@@ -254,7 +256,7 @@ static bool is_listed(const struct walk *w, const char *const *list)
 	return false;
 }
 
-/* May anything at or below the path be of interest? Sets *matched if all of it is. */
+/* Can anything at or below the path pass the filter? Sets *matched if everything does. */
 static bool passes(const struct walk *w, bool *matched)
 {
 	const char *const *p;
@@ -284,8 +286,8 @@ static int open_dir(int dir, const char *name, int flags)
 }
 
 /*
- * A host directory whose names are wanted. -EXDEV where another mount begins: the layer
- * ends there, and what is mounted is none of it.
+ * Opens a directory of the host for reading. -EXDEV where another mount begins: the layer ends
+ * there.
  */
 static int open_host_dir(int dir, const char *name)
 {
@@ -311,7 +313,7 @@ static bool is_opaque(int fd)
 	return fgetxattr(fd, OVERLAY_OPAQUE, v, sizeof(v)) == 1 && v[0] == 'y';
 }
 
-/* The whole host directory is gone: its contents first, then @kind for itself. */
+/* The whole directory of the host is deleted: first its contents, then @kind for itself. */
 static int walk_deleted(struct walk *w, const struct entry *en, enum change_kind kind,
 			struct err *e)
 {
@@ -329,7 +331,7 @@ static int walk_deleted(struct walk *w, const struct entry *en, enum change_kind
 	return 0;
 }
 
-/* What an upper directory lies over. */
+/* What the host has at the path of a directory of the upper. */
 enum meets {
 	MEETS_NOTHING,
 	MEETS_DIR,	   /* and may be opaque */
@@ -363,7 +365,7 @@ static int walk_upper(struct walk *w, const struct entry *en, enum meets meets,
 	return push(w, TAKE_FD(up), host, opaque, en, e);
 }
 
-/* Something at a path that the sandbox could not see: new to it, whatever the host has. */
+/* An object at a path that was hidden from the sandbox: it is new, whatever the host has. */
 static int visit_hidden(struct walk *w, const struct entry *en, struct err *e)
 {
 	int r;
@@ -376,7 +378,9 @@ static int visit_hidden(struct walk *w, const struct entry *en, struct err *e)
 	return walk_upper(w, en, MEETS_NOTHING, e);
 }
 
-/* Lies in the upper since before the command ran, and was not touched by it. */
+/*
+ * Was the object copied into the upper before the command ran, and not touched by the command?
+ */
 static bool is_as_copied(const struct walk *w, const struct entry *en)
 {
 	const struct timespec *t = &en->up.st_ctim;
@@ -386,7 +390,7 @@ static bool is_as_copied(const struct walk *w, const struct entry *en)
 	       (int64_t)t->tv_sec * 1000000000 + t->tv_nsec < w->layer->copied_ns;
 }
 
-/* Objects of one type on both sides. -ENOENT, -ESTALE: look again. */
+/* Compares two objects of one type. -ENOENT, -ESTALE: look again. */
 static int visit_pair(struct walk *w, const struct entry *en, struct err *e, int *again)
 {
 	struct object up = { top(w)->up, en->name, &en->up };
@@ -474,7 +478,10 @@ static int visit(struct walk *w, const char *name, bool in_upper, struct err *e)
 			r = look(top(w)->up, name, &en.up);
 			if (r < 0)
 				return fail(w, r, e);
-			/* A live sandbox took it away: its next look will show why. */
+			/*
+			 * A running sandbox has removed the object; the next look at the
+			 * directory shows why.
+			 */
 			if (r == 0 && !top(w)->host_names.v)
 				return 0;
 			en.has_up = r && !overlay_is_whiteout(&en.up);
@@ -537,7 +544,7 @@ static bool wanted(const struct walk *w, bool *matched)
 	return any;
 }
 
-/* The metadata of the layer's own root is not compared: it was made by us. */
+/* The attributes of the layer's root are not compared: stet has made that directory. */
 static int push_root(struct walk *w, bool matched, struct err *e)
 {
 	const struct change_layer *l = w->layer;

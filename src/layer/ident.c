@@ -52,9 +52,10 @@ void ident_from(const struct stat *st, struct ident *id)
 }
 
 /*
- * Not by the device: btrfs has another number at every mount, others whenever disks are
- * found in another order, and after a power cut each object would look like somebody else's.
- * What is compared comes from one filesystem anyhow, since renames do not leave it.
+ * The device number is not compared: btrfs has another one at every mount, other filesystems
+ * whenever disks are found in another order, and after a power cut every object would seem to
+ * be another. Identities are only compared within one filesystem anyhow, since a rename does
+ * not leave it.
  */
 bool ident_is(const struct ident *a, const struct ident *b)
 {

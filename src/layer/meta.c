@@ -18,13 +18,18 @@
 #include "sys/fs.h"
 #include "sys/ns.h"
 
-/* Ours: the mtime of a staged directory while whiteouts are taken out of it. */
+/* Attribute of ours: the mtime of a staged directory while whiteouts are taken out of it. */
 #define MTIME "stet.mtime"
-/* Ours: the mode of a staged file while its group is changed, which clears bits of it. */
+/*
+ * Attribute of ours: the mode of a staged file while its group is changed, which clears mode
+ * bits.
+ */
 #define MODE "stet.mode"
 
-/* An O_PATH descriptor has no attributes of its own: they are reached through its name in
- * /proc, which follows nothing but the descriptor. */
+/*
+ * The attributes of an O_PATH descriptor are reached through its name in /proc, which leads to
+ * nothing but the object of the descriptor.
+ */
 struct handle {
 	int fd;
 	char path[32];
@@ -51,7 +56,9 @@ static bool has_prefix(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* Overlayfs' own mark, not one of the sandboxed side's that it had to rename. */
+/*
+ * Is @attr a mark of overlayfs or of ours, and not an escaped attribute of the sandboxed side?
+ */
 static bool is_overlays(const char *attr)
 {
 	static const char *const names[] = {
@@ -68,7 +75,10 @@ static bool is_overlays(const char *attr)
 	return false;
 }
 
-/* Kept by the system or of no meaning elsewhere. */
+/*
+ * Is @attr carried over? Marks, and attributes that the system makes or that mean nothing
+ * elsewhere, are not.
+ */
 static bool is_kept(const char *attr)
 {
 	return !is_overlays(attr) && !has_prefix(attr, "trusted.overlay.") &&
@@ -114,7 +124,7 @@ int meta_pack(int dirfd, const char *name, struct buf *out)
 	return 0;
 }
 
-/* Steps to the next of a packed string; false at its end. */
+/* Steps to the next attribute of a packed string; false at its end. */
 static bool next_packed(const char **p, const char *end, const char **attr,
 			const char **value, size_t *len)
 {
@@ -160,7 +170,7 @@ static bool is_packed(const char *packed, size_t len, const char *attr)
 	return value_of(packed, len, attr).p;
 }
 
-/* As the kernel has them: a version, then an entry for each permission. */
+/* An ACL as the kernel stores it: a version, then an entry for each permission. */
 static bool acl_names_others(const char *v, size_t n)
 {
 	enum { USER = 2, GROUP = 8 };
@@ -189,7 +199,7 @@ bool meta_names_others(const char *packed, size_t len)
 	return false;
 }
 
-/* Attributes of the user class want write permission, which their owner may lack. */
+/* Setting an attribute of the user class needs write permission, which the owner may lack. */
 static int set_attr(const struct handle *h, const char *attr, const void *v, size_t n)
 {
 	if (setxattr(h->path, attr, v, n, 0) == 0)
@@ -261,7 +271,10 @@ int meta_change(int dirfd, const char *name, const char *from, size_t nfrom,
 	return r;
 }
 
-/* Of each that @one has and @other has not, or not so. */
+/*
+ * Does @now have, of each attribute that differs between @one and @other, the value that @one
+ * has?
+ */
 static bool is_one_of(const struct buf *now, const char *one, size_t none,
 		      const char *other, size_t nother)
 {
@@ -397,7 +410,10 @@ struct strip {
 
 static int strip_dir(struct strip *s, int dirfd, const char *name);
 
-/* A change of group clears the setuid bits: they are noted until they are back. */
+/*
+ * A change of the group clears the setuid bits: the mode is noted as an attribute until it is
+ * set again.
+ */
 static int strip_group(const struct strip *s, const struct handle *h,
 		       const struct stat *st)
 {
@@ -458,8 +474,8 @@ static int strip_object(struct strip *s, int dirfd, const char *name)
 }
 
 /*
- * Taking a whiteout out changes the directory's mtime. It is noted on the directory first: one
- * that was interrupted has the right one there. Fills in @t.
+ * Taking a whiteout out changes the mtime of the directory. The mtime is noted as an attribute
+ * first, so that a later call finds the right one after an interruption. Fills in @t.
  */
 static int note_mtime(int fd, const struct stat *st, bool whiteouts, struct timespec t[2],
 		      bool *noted)
@@ -565,7 +581,7 @@ bool meta_is_copy(int dirfd, const char *name)
 	return fs_xattr_get(dirfd, name, OVERLAY_ORIGIN, &v) == 0;
 }
 
-/* As overlayfs writes it down; the handle of the original follows. */
+/* The start of the `origin` attribute as overlayfs writes it; the file handle follows. */
 struct origin {
 	uint8_t version, magic, len, flags, type, uuid[16];
 };
@@ -616,7 +632,7 @@ int meta_set_opaque(int dirfd, const char *name, bool on)
 	return removexattr(h.path, OVERLAY_OPAQUE) < 0 && errno != ENODATA ? -errno : 0;
 }
 
-/* One level after the other, no deeper than descriptors go: what is left is left. */
+/* Goes down level by level while there are descriptors; deeper marks are left. */
 static void unmark_dir(int at, const char *name, struct buf *list)
 {
 	AUTO_CLOSE int fd = openat(at, name,

@@ -21,13 +21,19 @@ static inline bool overlay_is_whiteout(const struct stat *st)
 	return S_ISCHR(st->st_mode) && st->st_rdev == 0;
 }
 
-/* A whiteout for @name in @dir. One that is there already, or anything else, stays: 0 or -errno. */
+/* Makes a whiteout for @name in @dir; an object of that name stays. 0 or -errno. */
 int overlay_whiteout(int dir, const char *name);
 
-/* Is the attribute @name of an upper a mark, and none that a process inside has set? */
+/*
+ * Is the attribute @name of an upper a mark of overlayfs (and not one that a process inside
+ * has set)?
+ */
 bool overlay_is_mark(const char *name);
 
-/* Is it one that a process inside has set? Its name follows OVERLAY_ESCAPED. */
+/*
+ * Is the attribute @name of an upper one that a process inside has set under the name of a
+ * mark? The part behind OVERLAY_ESCAPED is its name.
+ */
 bool overlay_is_escaped(const char *name);
 
 #endif

@@ -15,9 +15,9 @@
 #include "sys/fs.h"
 #include "sys/ns.h"
 
-/* Everything here: 1 if something was written, 0 if not, -errno. */
+/* The functions of this file return 1 if they have written something, 0 if not, -errno. */
 
-/* The type of what lies there (0: nothing), or -errno. */
+/* The type of the object @name (0: there is none), or -errno. */
 static int type_of(int at, const char *name)
 {
 	struct stat st;
@@ -27,7 +27,10 @@ static int type_of(int at, const char *name)
 	return (int)(st.st_mode & S_IFMT);
 }
 
-/* One name that the host has: it goes, or what the upper has there hides all of it. */
+/*
+ * For one name of the host: a whiteout if the upper lacks the name; a directory of the upper
+ * becomes opaque itself.
+ */
 static int spell_name(int up, int host, const char *name)
 {
 	int ours = type_of(up, name), theirs = type_of(host, name);
@@ -39,7 +42,7 @@ static int spell_name(int up, int host, const char *name)
 	return ours == S_IFDIR && theirs == S_IFDIR ? meta_set_opaque(up, name, true) : 0;
 }
 
-/* Says name by name what the mark on the directory says for all of them. */
+/* Hides name by name what the opaque mark hides as a whole. */
 static int spell_out(int up, int host)
 {
 	AUTO_CLOSE int list = openat(host, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -58,8 +61,8 @@ static int spell_out(int up, int host)
 }
 
 /*
- * Takes the mark off. Where the host has no directory (@host < 0) it hides nothing yet, but
- * it would hide what the commit is about to put there.
+ * Takes the opaque mark off. Where the host has no directory (@host < 0) the mark hides
+ * nothing yet, but it would hide what the commit is about to put there.
  */
 static int unmark(int upper, const char *name, int up, int host)
 {
@@ -94,7 +97,7 @@ static int unfold_dir(int upper, int lower, const char *name)
 		return up == -ENOENT ? 0 : TAKE_FD(up);
 	if (lower >= 0)
 		host = fs_open_dir_here(lower, name, O_PATH);
-	/* The layer ends where another mount begins: nothing in that is hidden by a mark. */
+	/* The layer ends where another mount begins: the mark hides nothing in that mount. */
 	if (host == -EXDEV) {
 		mount = true;
 		host = openat(lower, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -140,7 +143,10 @@ static int unfold(int up, int host)
 		if (r != S_IFDIR)
 			continue;
 		r = unfold_dir(up, host, names.v[i]);
-		/* One that its owner may not change: by a child that may. It does that anew. */
+		/*
+		 * A directory that its owner may not change: a child with more rights begins
+		 * again.
+		 */
 		if (r == -EACCES || r == -EPERM)
 			r = ns_try_override(unfold_locked, &l);
 		done |= r > 0;
@@ -159,7 +165,10 @@ int unopaque_layer(const struct change_layer *l)
 	if (up < 0 || host < 0)
 		return -errno;
 	r = unfold(up, host);
-	/* A mark that a power cut brings back would have the next commit delete this one's. */
+	/*
+	 * If a power cut brought the mark back, the next commit would delete what this one has
+	 * put there.
+	 */
 	if (r > 0)
 		r = FAULT_AT("unfold.sync") || syncfs(up) < 0 ? -errno : 0;
 	return r;

@@ -19,15 +19,16 @@
 #include "sys/rmtree.h"
 
 /*
- * In `old`, while it lasts: a directory with the new inode of each old one, named after the
- * old one's version, until all names have it. Who was killed on the way goes on with that, or
- * the names that are left would become another file; if they hold something else by now, they do.
+ * A directory in `old` that exists while the work goes on. It has the new inode of each old
+ * one, named after the identity of the old one, until all names have been replaced. A process
+ * that finds it after a crash goes on with those inodes: otherwise the names that are left
+ * would become another file.
  */
 #define OWN "own"
 #define NEW "new" /* in it: what is on its way */
 enum { WAITING = 4 * 17 };
 
-/* A name in the upper of an inode that has several. */
+/* A name in the upper whose inode has several names. */
 struct name {
 	struct ident id;
 	char *rel;
@@ -43,7 +44,7 @@ struct names {
 
 static int collect(struct names *s, int dir);
 
-/* overlayfs gives all its whiteouts one inode: those are nobody's. */
+/* overlayfs gives all its whiteouts one inode: they are not shared with the host. */
 static bool counts(const struct ident *id)
 {
 	return id->nlink > 1 && !S_ISDIR(id->mode) && !S_ISCHR(id->mode) &&
@@ -101,7 +102,7 @@ static void waiting_name(char name[WAITING], const struct ident *id)
 		 (unsigned long long)id->size);
 }
 
-/* In place of the old one at once, and the directory's time stays. */
+/* Replaces the old name in one step; the mtime of the directory stays. */
 static int put(const struct names *s, int dir, const char *base)
 {
 	struct timespec times[2];
@@ -130,7 +131,7 @@ static int open_parent(const struct names *s, const char *rel, const char **base
 	return fs_open_beneath(s->up, parent, O_RDONLY | O_DIRECTORY);
 }
 
-/* A new inode like that of @rel, under the name that it waits with. Whole, or not there. */
+/* Makes a new inode like that of @rel under the name @waiting, whole or not at all. */
 static int prepare(const struct names *s, const char *rel, const char *waiting)
 {
 	const char *base;
@@ -156,7 +157,10 @@ static int give(const struct names *s, const char *rel, const char *waiting)
 	return r == 0 ? put(s, dir, base) : r;
 }
 
-/* Names @from to @to have one inode, of which there are others outside: another for them all. */
+/*
+ * Names @from to @to are hard links of one inode that has names outside of the layer, too:
+ * makes one copy of the inode and links all of them to it.
+ */
 static int give_group(struct names *s, size_t from, size_t to)
 {
 	char waiting[WAITING];
@@ -176,7 +180,10 @@ static int give_group(struct names *s, size_t from, size_t to)
 	return r == 0 && unlinkat(s->own, waiting, 0) < 0 ? -errno : r;
 }
 
-/* @begun: only those for which somebody has begun with it; else what has a name outside. */
+/*
+ * @begun: only inodes for which a killed process has begun; otherwise all that have a name
+ * outside of the layer.
+ */
 static int give_all(struct names *s, bool begun)
 {
 	char waiting[WAITING];
@@ -219,7 +226,7 @@ static int look(struct names *s)
 	return r;
 }
 
-/* The directory goes, with what waits in it for no name any more. */
+/* Removes the directory, with inodes in it that no name is left for. */
 static int drop_own(struct names *s)
 {
 	cleanup_close(&s->own);
@@ -227,7 +234,9 @@ static int drop_own(struct names *s)
 	return rmtree_at(s->old, OWN, NULL);
 }
 
-/* Goes on where another one was killed; afterwards what has waited does not count as a link. */
+/*
+ * Goes on where a killed process stopped; the waiting inodes do not count as links afterwards.
+ */
 static int finish(struct names *s)
 {
 	int r = give_all(s, true);
@@ -271,6 +280,6 @@ int unshare_layer(const struct change_layer *l)
 	struct change_layer copy = *l;
 	int r = own(&copy);
 
-	/* Directories that their owner may not enter: by a child that may. */
+	/* A child with more rights does it for directories that their owner may not enter. */
 	return r == -EACCES || r == -EPERM ? ns_try_override(own, &copy) : r;
 }

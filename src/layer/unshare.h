@@ -5,12 +5,13 @@
 #include "layer/layer.h"
 
 /*
- * An undo puts what was committed back into the upper. If it has got another name on the host
- * meanwhile (somebody has linked it, or only one of several names was undone), the inode is the
- * host's, too, and whoever writes to it inside writes to the host. So before an upper is written
- * to again, everything in it that has a name outside of it gets an inode of its own; names that
- * are one inode in the upper stay one. The layer must not be mounted. 0 or -errno: then it must
- * not be written to; what was done until then does no harm.
+ * Before a layer is written to again. An undo puts the committed objects back into the upper.
+ * If such an object has got another name on the host meanwhile (somebody has linked it, or
+ * only one of several names was undone), its inode is the host's, too, and a write inside
+ * would reach the host. unshare_layer() gives every inode with a name outside of the upper a
+ * copy of its own; names that are one inode in the upper stay one. The layer must not be
+ * mounted. 0 or -errno: then the layer must not be written to; what was copied until then does
+ * no harm.
  */
 int unshare_layer(const struct change_layer *l);
 
