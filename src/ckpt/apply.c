@@ -22,12 +22,12 @@
 #include "sys/rmtree.h"
 
 enum step {
-	STEP_REMOVE = 1, /* with all beneath it */
-	STEP_MAKE,	 /* what the entry says; a directory: only that it is there */
-	STEP_LINK,	 /* another name of what lies at the entry's link */
-	STEP_DRESS,	 /* attributes alone */
-	STEP_HOST,	 /* what the host has there, with all beneath it */
-	STEP_HOST_DIR,	 /* the directory alone */
+	STEP_REMOVE = 1, /* the path and everything beneath it */
+	STEP_MAKE, /* the object that the entry describes; of a directory nothing but its existence */
+	STEP_LINK,	 /* another name of the object at the entry's `link` */
+	STEP_DRESS,	 /* attributes only */
+	STEP_HOST,	 /* the host's object, with everything beneath it */
+	STEP_HOST_DIR,	 /* the host's directory without its contents */
 	STEP_HOST_DRESS, /* attributes of the host's directory */
 };
 
@@ -43,12 +43,13 @@ struct planner {
 	const struct ck_state *now, *target;
 	struct buf steps;
 	uint64_t n;
-	struct place *dirs; /* to be dressed when all is done */
+	struct place *dirs; /* directories whose attributes are set at the end */
 	size_t ndirs;
-	const struct ck_entry **made; /* names of inodes with several, made by us */
+	const struct ck_entry *
+		*made; /* names, made by earlier steps, of inodes with several names */
 	size_t nmade;
 	bool all; /* no paths were chosen */
-	/* The last directory that goes, with all beneath it. */
+	/* The last directory that is removed with everything beneath it. */
 	uint32_t gone_layer;
 	struct buf gone;
 };
@@ -76,7 +77,7 @@ static void dress_later(struct planner *p, uint32_t layer, const char *rel, size
 	p->dirs[p->ndirs++] = (struct place){ layer, xstrndup(rel, len) };
 }
 
-/* Does it stay the file that it is, with other attributes? */
+/* Does the file stay the same inode, with other attributes? */
 static bool stays(const struct ck_entry *now, const struct ck_entry *target)
 {
 	return now->obj && now->obj == target->obj && S_ISREG(now->id.mode) &&
@@ -91,7 +92,10 @@ static const struct ck_entry *made_name(const struct planner *p, const struct ck
 	return NULL;
 }
 
-/* Another name of the same inode, made before this one, or in place and staying there. */
+/*
+ * Another name of the same inode: one that an earlier step makes, or one that is in place and
+ * stays.
+ */
 static const struct ck_entry *other_name(const struct planner *p,
 					 const struct ck_entry *e)
 {
@@ -115,7 +119,7 @@ static void plan_make(struct planner *p, const struct ck_diff *d)
 	const struct ck_entry *b = d->b.e, *a = d->a.seen == CK_UPPER ? d->a.e : NULL;
 	const struct ck_entry *other;
 
-	/* Unless its other names have become another file by now. */
+	/* The file can be written in place, unless its other names become another file. */
 	if (a && stays(a, b) && (b->id.nlink == 1 || !made_name(p, b))) {
 		add_step(p, STEP_DRESS, b);
 		return;
@@ -175,7 +179,9 @@ static int by_place(const void *a, const void *b)
 	return ck_order(x->layer, x->rel, y->layer, y->rel);
 }
 
-/* Deepest first, each once. */
+/*
+ * Writes the steps that set attributes of directories: the deepest first, each directory once.
+ */
 static void plan_dresses(struct planner *p)
 {
 	if (p->ndirs)
@@ -225,7 +231,7 @@ int ck_plan(const struct ck_layers *layers, const struct ck_state *now,
 
 /* --- carrying them out --- */
 
-/* What the last step has opened: the next often needs the same. */
+/* Descriptors of the last step: the next step often needs the same. */
 struct last {
 	int dir;
 	uint32_t layer;
@@ -241,8 +247,9 @@ static int write_block(int out, const char *block, off_t size)
 }
 
 /*
- * What is in @out becomes the first @size bytes of @in. Not by emptying it first, if that can
- * be: ext4 writes a file that was emptied and filled again to the disk when it is closed.
+ * Makes the content of @out the first @size bytes of @in. @out is not emptied first where that
+ * can be avoided: ext4 writes a file that was emptied and filled again to the disk when it is
+ * closed.
  */
 static int replace_data(int in, int out, off_t size)
 {
@@ -282,8 +289,10 @@ static int rewrite(const struct ck_layer *l, const struct ck_entry *e, int out,
 	return ftruncate(out, 0) < 0 ? -errno : ck_copy_out(l, e, out);
 }
 
-/* Is the time all that a file of ours, which was @st, still lacks? Writing to it takes setuid
- * bits away. */
+/*
+ * Does a file of ours, which was @st, lack only its mtime? (Writing to it takes setuid bits
+ * away.)
+ */
 static bool lacks_time(const struct ck_layer *l, const struct ck_entry *e, int fd,
 		       const struct stat *st)
 {
@@ -292,7 +301,10 @@ static bool lacks_time(const struct ck_layer *l, const struct ck_entry *e, int f
 	       !ck_wants_xattrs(l, e) && flistxattr(fd, NULL, 0) == 0;
 }
 
-/* Content of an existing file is replaced in place: who has it open sees the new one. */
+/*
+ * The content of an existing file is replaced in place: a process that has it open sees the
+ * new content.
+ */
 static int make_in_place(const struct ck_layer *l, const struct ck_entry *e, int dir,
 			 const char *name, const struct stat *st, struct last *last)
 {
@@ -408,7 +420,7 @@ static int host_dress(const struct ck_layer *l, const struct ck_entry *e, int di
 		return errno == ENOENT ? 0 : -errno;
 	r = copy_attrs(from, base, dir, name);
 	ident_from(&st, &id);
-	/* Somebody else's directory shows other rights inside (snap/store.c): they stay. */
+	/* A directory of another user shows other rights inside (snap/store.c): they stay. */
 	if (r == 0 && l->lax && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    id.uid != st.st_uid)
 		id.mode = st.st_mode;
@@ -434,7 +446,7 @@ static int step_dir(struct last *d, const struct ck_layer *l, const struct ck_en
 	return d->dir;
 }
 
-/* Only what is done to plain files leaves every directory what it is. */
+/* Only steps on plain files leave the open directories valid. */
 static void step_done(struct last *d, enum step kind, const struct ck_entry *e)
 {
 	if ((kind == STEP_MAKE || kind == STEP_DRESS) && S_ISREG(e->id.mode))
@@ -488,7 +500,7 @@ static int read_steps(int fd, struct buf *b)
 	return n < 0 ? -errno : 0;
 }
 
-/* One that fails does not keep the others from being done: the first failure is told. */
+/* A step that fails does not stop the others; the first failure is reported. */
 int ck_carry_out(const struct ck_layers *layers, int fd, struct err *e)
 {
 	AUTO_BUF struct buf b = BUF_INIT;

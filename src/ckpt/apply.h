@@ -5,9 +5,9 @@
 #include "ckpt/ckpt.h"
 
 /*
- * Through a mounted overlay: makes what is seen there what it was in another state. Steps
- * are written by one process and carried out by another, inside. Files are written in
- * place, so that open descriptors follow.
+ * Changes what is seen through a mounted overlay to another state. One process writes the
+ * steps (ck_plan()), another one, inside, carries them out (ck_carry_out()). Files are written
+ * in place, so that open descriptors see the new content.
  */
 int ck_plan(const struct ck_layers *layers, const struct ck_state *now,
 	    const struct ck_state *target, const char *const *paths, int fd,

@@ -10,25 +10,33 @@
 #include "layer/ident.h"
 
 /*
- * States of a transaction's upper layers. A state is a list of everything that the layers
- * held at one moment: names, attributes, and for each file the number of a copy of its
- * content (an object), which never changes again and may be shared by any number of states.
- * On disk a state is what differs from the one before it.
+ * States of the upper layers of a transaction. A state is a list of everything that the layers
+ * held at one moment: names, attributes, and for each file the number of a copy of its content
+ * (an object). An object never changes and may be shared by any number of states. On disk a
+ * state is the difference to the state before it.
+ *
+ * Calling sequence: ck_scan() reads the layers into a state; ck_save() writes it; ck_load()
+ * reads it back; ck_compare() tells what differs between two states; ck_sync() makes layers
+ * that are not mounted what a state says, ck_plan() and ck_carry_out() do that through a
+ * mounted overlay; ck_sweep() deletes objects that no state has any more.
  *
  * The upper is hostile, as everywhere (diff/change.h).
  */
 
-/* Where they are kept: beside each upper (objects), and beside the layers (states). */
+/* Name of the directory for objects (beside each upper) and for states (beside the layers). */
 #define CKPT_DIR "ck"
 
-/* One name in an upper layer. Shared between states by counting; never changed once shared. */
+/*
+ * One name in an upper layer. States share entries by counting references; a shared entry
+ * never changes.
+ */
 struct ck_entry {
 	unsigned refs;
 	uint32_t layer;
 	uint32_t flags; /* enum ck_flags */
 	struct ident id;
 	uint64_t rdev;
-	uint64_t obj;	    /* its content, or what tells names of one inode; 0: none */
+	uint64_t obj;	    /* number of its content, or of its inode; 0: none */
 	const char *rel;    /* "": the layer's own root */
 	const char *link;   /* target of a symbolic link, or "" */
 	const char *xattrs; /* packed, overlayfs' own included */
@@ -36,13 +44,16 @@ struct ck_entry {
 };
 
 enum ck_flags {
-	/* Its ctime could stay what it is through another change: look at the content. */
+	/* The file could have changed once more without another ctime: compare the content. */
 	CK_SUSPECT = 1 << 0,
-	/* It had the mark by which a directory hides all that lies below it on the host. */
+	/* The directory was opaque. */
 	CK_OPAQUE = 1 << 1,
-	/* Another filesystem or subvolume begins here; it was not entered. */
+	/* Another filesystem or subvolume begins here, and was not entered. */
 	CK_EDGE = 1 << 2,
-	/* It was read while somebody could be writing to it: its times may be newer than that. */
+	/*
+	 * The file was read while a process could be writing to it: its times may be newer
+	 * than the copy.
+	 */
 	CK_EARLY = 1 << 3,
 };
 
@@ -53,19 +64,22 @@ struct ck_state {
 };
 
 /*
- * Where the layers are. Descriptors are the caller's. @up: the upper, or a merged tree to
- * apply changes to; @host: what lies beneath it; @objects: contents of files. One whose @up is -1
- * is passed over: no state may speak of it.
+ * Where a layer is. The caller owns the descriptors. @up: the upper, or a merged tree to which
+ * steps are applied; @host: the tree beneath it; @objects: the contents of files. A layer
+ * whose @up is -1 is left out: no state may have an entry of it.
  */
 struct ck_layer {
 	int up, host, objects;
 	const char *path; /* the host's tree by name, for messages and hidden paths */
 	const char *const *hidden, *const *never; /* absolute; NULL-ended or NULL */
-	bool lax;    /* owners that cannot be given are left */
-	bool merged; /* @up is a mounted overlay: its marks are its own business */
-	bool shared; /* others write to @up, too: what they have just made is not removed */
-	/* Content without an object is read below these directories, or -1: of the state after
-	 * and, in ck_pair(), of the one before. Without @objects nothing has one. */
+	bool lax;				  /* an owner that cannot be set stays */
+	bool merged; /* @up is a mounted overlay, which keeps its own marks */
+	bool shared; /* other processes write to @up, too: their new objects are not removed */
+	/*
+	 * Directories below which content without an object is read, or -1: for the state
+	 * after and, in ck_pair(), for the one before. Without @objects no content has an
+	 * object.
+	 */
 	int live, past;
 };
 struct ck_layers {
@@ -74,41 +88,50 @@ struct ck_layers {
 };
 
 /*
- * Reads the layers. Whatever is in @prev (NULL: nothing) with the same inode and ctime is
- * taken from there unread; content of the rest is copied into new objects, unless @hint has
- * the very same at that path, put there by us. @copy false: nothing is copied; new files
- * have no object then, and cannot be restored from this state. @bytes (or NULL) is increased
- * by what was copied.
+ * Reads the layers. An entry of @prev (NULL: none) with the same inode and ctime is taken over
+ * unread. The content of other files is copied into new objects, unless @hint has the same
+ * content at that path because we have put it there. With @copy false nothing is copied: new
+ * files have no object then, and cannot be restored from this state. @bytes (or NULL) is
+ * increased by the bytes copied.
  */
 struct ck_scan {
 	const struct ck_layers *layers;
 	const struct ck_state *prev, *hint;
 	bool copy;
-	/* These are whole trees, and nothing shows through them. Objects only tell whether two
-	 * files of a tree and its snapshot are the same: nothing is read and nothing is copied. */
+	/*
+	 * The layers are whole trees, and nothing shows through them. Objects only tell
+	 * whether two files of a tree and its snapshot are the same: nothing is read and
+	 * nothing is copied.
+	 */
 	bool whole;
-	/* Of whole trees: is this no part of them, nor what is in it? NULL: all is. */
+	/*
+	 * For whole trees: is this path, with everything below it, no part of them? NULL:
+	 * everything is a part.
+	 */
 	bool (*edge)(const char *rel, const struct ident *id);
-	/* Directories are watched from before they are read; NULL: they are not. */
+	/* Directories are watched before they are read; NULL: they are not watched. */
 	struct ck_watch *watch;
-	/* Only what is there, and since when: what is not in @prev has no content. */
+	/* Only names and identities: entries that are not in @prev have no content. */
 	bool glance;
 	/* The layers may be written to meanwhile: what is read is CK_EARLY. */
 	bool early;
-	/* What @prev has read early, and was changed at this time or later, is looked at; 0: not */
+	/*
+	 * Entries of @prev that are CK_EARLY and were changed at this time or later are read
+	 * again; 0: none.
+	 */
 	int64_t doubt;
 	uint64_t copied, bytes;
 };
 
-/* All extended attributes of an object, as ck_entry has them. 0 or -errno. */
+/* Reads all extended attributes of an object, in the form of ck_entry. 0 or -errno. */
 struct buf;
 
-/* Paths to be looked at again, in any order, as often as one likes. */
+/* Paths to be looked at again, in any order; a path may occur several times. */
 enum ck_again {
-	CK_NOTED, /* what it is and holds; of a directory not what is in it */
-	CK_ITSELF, /* the same of one that must be known or be there: somebody has named it */
-	CK_FORCED, /* a file that may have changed without a trace: whatever its times say */
-	CK_BENEATH, /* itself and all below it */
+	CK_NOTED,  /* the object and its content; of a directory not its contents */
+	CK_ITSELF, /* as CK_NOTED, for a path that was named and must exist or be known */
+	CK_FORCED, /* a file that may have changed without new times */
+	CK_BENEATH, /* the path and everything below it */
 };
 struct ck_path {
 	uint32_t layer;
@@ -120,7 +143,7 @@ struct ck_paths {
 	size_t n, cap;
 };
 
-/* What is seen at a path in one state. */
+/* What a state shows at a path. */
 enum ck_seen { CK_ABSENT, CK_UPPER, CK_LOWER };
 struct ck_side {
 	enum ck_seen seen;
@@ -129,19 +152,19 @@ struct ck_side {
 
 /*
  * Calls @fn for every path that looks different in two states, in order, a directory before
- * what is in it. CK_LOWER is what the host has there, with all beneath it if the other side
- * has no directory.
+ * its contents. CK_LOWER is the host's object, with everything beneath it if the other side
+ * has no directory there.
  */
 struct ck_diff {
 	uint32_t layer;
 	const char *rel;
 	struct ck_side a, b;
 	bool dir; /* a directory on both sides */
-	bool way; /* a directory that is only on the way to a wished path: itself, no more */
+	bool way; /* a directory above a chosen path: only the directory itself */
 };
 typedef int ck_diff_fn(void *arg, const struct ck_diff *d, struct err *e);
 
-/* What differs, summed up. */
+/* Sums of the differences. */
 struct change_totals;
 
 #endif

@@ -13,8 +13,8 @@
 #include "sys/fs.h"
 
 /*
- * Two states as the inside sees them: through overlayfs' rules. A name that is in no upper
- * shows the host's, unless a directory above it hides that.
+ * Compares two states as the inside sees them, by the rules of overlayfs: a name that is in no
+ * upper shows the host's object, unless a directory above is opaque.
  */
 struct level {
 	const char *rel;
@@ -40,7 +40,7 @@ static const struct ck_layer *layer_of(const struct compare *c)
 	return &c->layers->v[c->layer];
 }
 
-/* 1: within the wish; 0: not; -1: not itself, but something below may be. */
+/* 1: the path is chosen; 0: not; -1: not itself, but something below may be. */
 static int chosen(const struct compare *c, const char *rel)
 {
 	AUTO_FREE char *path = NULL;
@@ -124,8 +124,8 @@ static void push(struct compare *c, const struct level *l)
 }
 
 /*
- * A directory that the wish does not name, but what it names lies in it, and it is not there
- * now: it alone is made, and what is wished for of the host's.
+ * A directory that is not chosen, but contains chosen paths, and does not exist now: the
+ * directory itself is made, and the chosen objects of the host's.
  */
 static int way(struct compare *c, const char *rel, const struct level *l)
 {
@@ -145,7 +145,7 @@ static int way(struct compare *c, const char *rel, const struct level *l)
 		return c->fn(c->arg, &d, c->e);
 	dir = fs_open_beneath(layer_of(c)->host, rel, O_RDONLY | O_DIRECTORY);
 	if (dir == -ENOTDIR || dir == -ELOOP)
-		return 0; /* then there is nothing of what is wished for */
+		return 0; /* then no chosen path exists below */
 	r = dir < 0 ? dir : fs_names_read(dir, &names);
 	if (r < 0)
 		return ck_fail(layer_of(c), rel, r, "read", c->e);
@@ -163,7 +163,7 @@ static int way(struct compare *c, const char *rel, const struct level *l)
 	return r;
 }
 
-/* Names of the host's directory that no state speaks of, where only one side shows them. */
+/* Names of the host's directory that are in neither state and show on one side only. */
 static int other_names(struct compare *c, const char *rel, const struct level *l)
 {
 	static const struct level back = { .b = { .seen = CK_LOWER } };
@@ -198,7 +198,7 @@ static int other_names(struct compare *c, const char *rel, const struct level *l
 	return r;
 }
 
-/* Where both states have something of their own that is no directory, the host's is covered. */
+/* If both states have an entry that is no directory, the host's object is covered. */
 static bool host_matters(const struct level *up, const struct ck_entry *x,
 			 const struct ck_entry *y)
 {
@@ -207,7 +207,7 @@ static bool host_matters(const struct level *up, const struct ck_entry *x,
 	return !up || up->a_shows || up->b_shows;
 }
 
-/* One path that at least one of the states speaks of. */
+/* One path that at least one of the states has. */
 static int visit(struct compare *c, const char *rel, const struct ck_entry *x,
 		 const struct ck_entry *y)
 {
@@ -218,7 +218,7 @@ static int visit(struct compare *c, const char *rel, const struct ck_entry *x,
 	int r = 0;
 
 	host = host_matters(up, x, y) && host_stat(c, rel, &st);
-	/* A layer's own root is always there: one that is in no list is as it was made. */
+	/* The root of a layer always exists: if it is in no list, it is as it was made. */
 	l.a = side_of(x, !up || up->a_shows, host);
 	l.b = side_of(y, !up || up->b_shows, host);
 	da = is_dir(&l.a, &st);

@@ -4,7 +4,10 @@
 
 #include "ckpt/ckpt.h"
 
-/* @paths: only these and what is below them, absolute; NULL: all. */
+/*
+ * Calls @fn for the differences. @paths: only these paths and what is below them, absolute;
+ * NULL: all.
+ */
 int ck_compare(const struct ck_layers *layers, const struct ck_state *a,
 	       const struct ck_state *b, const char *const *paths, ck_diff_fn *fn,
 	       void *arg, struct err *e);

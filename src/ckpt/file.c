@@ -18,8 +18,10 @@
 #include "ckpt/parts.h"
 #include "ckpt/state.h"
 
-/* "stetck", format 2: small contents are packed. Numbers are this machine's own: the file
- * never leaves it. */
+/*
+ * "stetck", format 2 (small contents are packed). Numbers have the byte order of this machine:
+ * the file never leaves it.
+ */
 static const char magic[8] = "stetck\0\2";
 
 enum { SET = 1, GONE = 2 };
@@ -121,7 +123,7 @@ static void add_record(struct buf *b, struct head *h, char kind, const struct ck
 	h->records++;
 }
 
-/* What a later state must know to tell what has changed since. */
+/* Is the entry unchanged in everything that a later scan compares? */
 static bool unchanged(const struct ck_entry *a, const struct ck_entry *b)
 {
 	return a == b ||
@@ -216,7 +218,7 @@ static int read_file(int dir, int64_t number, struct buf *out, struct err *e)
 	return 0;
 }
 
-/* Paths met already, newest state first: the first word on a path is the last one. */
+/* The paths that newer states have an entry for: the newest entry of a path counts. */
 struct met {
 	struct ck_entry **v; /* hash table */
 	bool *gone;

@@ -16,9 +16,10 @@
 #include "layer/copy.h"
 
 /*
- * A new file costs more than the few bytes that most files have. What is small is put into a
- * pack, one for each scan of a layer, in blocks of which each is one file's: their space can be
- * given back one by one. The number of such an object is the pack's, and its first block.
+ * A new file costs more than the few bytes that most files have. So small contents go into a
+ * pack, one for each scan of a layer. The pack consists of blocks, each of which belongs to
+ * one file, so that their space can be given back one by one. The number of such an object is
+ * made of the number of the pack and of its first block.
  */
 #define PACKED (UINT64_C(1) << 63)
 #define BLOCK_BITS 32
@@ -134,7 +135,7 @@ static int keep_small(struct ck_packer *p, int objects, int in, size_t size,
 	n = pread(in, p->data + p->n, size, 0);
 	if (n < 0)
 		return -errno;
-	/* Shortened while we read. */
+	/* The file became shorter while it was read. */
 	if ((size_t)n < size)
 		return -ESTALE;
 	memset(p->data + p->n + size, 0, room - size);
@@ -157,7 +158,7 @@ static int keep_large(int objects, int in, off_t size, uint64_t *obj)
 	if (out < 0)
 		return out;
 	r = copy_data(in, out, size, size >= CK_REFLINK_MIN);
-	/* Shortened while we read: the next look will show it. */
+	/* The file became shorter while it was read: the next look will show that. */
 	if (r == -EIO && fstat(in, &st) == 0 && st.st_size < size)
 		r = 0;
 	if (r < 0) {
@@ -174,7 +175,7 @@ int ck_keep(struct ck_packer *p, int objects, int in, const struct stat *st, siz
 
 	if (r < 0)
 		return r;
-	/* What has holes keeps them. */
+	/* A file with holes keeps them, and is not packed. */
 	if (size && size <= CK_SMALL && (uint64_t)st->st_blocks * 512 >= size)
 		return keep_small(p, objects, in, size, obj);
 	return keep_large(objects, in, (off_t)size, obj);
@@ -245,7 +246,7 @@ int ck_copy_object(const struct ck_layer *l, const struct ck_entry *e, int out)
 	return copy_data(in, out, (off_t)e->id.size, e->id.size >= CK_REFLINK_MIN);
 }
 
-/* Where the next byte is that is not in a hole of both, from @at on; @size: there is none. */
+/* The next offset from @at on that is not in a hole of both files; @size: there is none. */
 static off_t next_data(int a, int b, off_t at, off_t size)
 {
 	off_t x = lseek(a, at, SEEK_DATA), y;
@@ -276,13 +277,15 @@ int ck_has_content(const struct ck_layer *l, const struct ck_entry *e, int in)
 		size_t want = sizeof(x);
 		ssize_t a, b;
 
-		/* Everybody may be standing still meanwhile: holes, however large, are not read. */
+		/*
+		 * All processes may be stopped meanwhile: holes, however large, are not read.
+		 */
 		if (!ck_is_packed(e->obj)) {
 			at = next_data(in, fd, at, size);
 			if (at >= size)
 				break;
 		}
-		/* The object ends where the next one may begin. */
+		/* The object ends where the next one begins. */
 		if ((uint64_t)(size - at) < want)
 			want = (size_t)(size - at);
 		a = pread(in, x, want, at);
@@ -298,7 +301,7 @@ int ck_has_content(const struct ck_layer *l, const struct ck_entry *e, int in)
 
 /* --- giving back --- */
 
-/* The first of the sorted numbers that is no less than @obj. */
+/* The index of the first of the sorted numbers that is not less than @obj. */
 static size_t position(const uint64_t *used, size_t n, uint64_t obj)
 {
 	size_t lo = 0;
@@ -321,7 +324,7 @@ static void give_back(const struct ck_layer *l, const struct ck_entry *e)
 
 	ck_object_name(e->obj, name);
 	fd = openat(l->objects, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	/* Where it cannot be it waits for the others. */
+	/* Where a hole cannot be punched, the space is given back with the rest of the pack. */
 	if (fd >= 0)
 		(void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				 BLOCK_OF(e->obj) * BLOCK,

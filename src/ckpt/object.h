@@ -5,7 +5,7 @@
 #include "ckpt/ckpt.h"
 #include "ckpt/parts.h"
 
-/* Gives back the contents that @gone has and none of the @n sorted numbers in @used is. */
+/* Deletes the objects of @gone that are not among the @n sorted numbers in @used. */
 void ck_sweep(const struct ck_layers *layers, const struct ck_state *gone,
 	      const uint64_t *used, size_t n);
 
@@ -15,28 +15,28 @@ bool ck_is_packed(uint64_t obj);
 int ck_new_number(uint64_t *obj); /* of no content at all */
 
 /*
- * Copies the first @size bytes of @in, of which @st was seen, into a new object below @objects.
- * It is there when the pack was ended. -ESTALE: the file was shortened meanwhile.
+ * Copies the first @size bytes of @in, which was @st, into a new object below @objects. The
+ * object exists when the pack was ended. -ESTALE: the file has become shorter meanwhile.
  */
 int ck_keep(struct ck_packer *p, int objects, int in, const struct stat *st, size_t size,
 	    uint64_t *obj);
 int ck_end_pack(struct ck_packer *p);
 void ck_free_pack(struct ck_packer *p);
 
-/* All of a packed object into @block, which has room for CK_SMALL. 0 or -errno. */
+/* Reads a packed object into @block, which has room for CK_SMALL. 0 or -errno. */
 int ck_read_packed(const struct ck_layer *l, const struct ck_entry *e, char *block,
 		   struct ck_opened *last);
 
-/* An object that is not packed: fd, or -errno; its size is @e's. */
+/* Opens an object that is not packed: fd, or -errno; @e has its size. */
 int ck_open_object(const struct ck_layer *l, const struct ck_entry *e);
 
-/* Either kind, into @out, which is empty. */
+/* Copies an object of either kind into @out, which is empty. */
 int ck_copy_object(const struct ck_layer *l, const struct ck_entry *e, int out);
 
-/* Does @in hold what the object does? 1, 0 or -errno. */
+/* Has @in the content of the object? 1, 0 or -errno. */
 int ck_has_content(const struct ck_layer *l, const struct ck_entry *e, int in);
 
-/* All of it, or -errno. */
+/* Writes all @n bytes, or -errno. */
 int ck_write_at(int fd, const char *data, size_t n, off_t at);
 
 #endif

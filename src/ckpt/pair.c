@@ -23,7 +23,7 @@ struct pair {
 	int before, after;
 };
 
-/* The directory for @rel, made where it is missing; the same look on both sides. */
+/* The directory for @rel, made where it is missing; both trees get the same directories. */
 static int parent_in(int root, const char *rel, const char **base)
 {
 	AUTO_CLOSE int at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -46,7 +46,10 @@ static int parent_in(int root, const char *rel, const char **base)
 	return at < 0 ? -errno : TAKE_FD(at);
 }
 
-/* Attributes of a directory would keep us from putting anything into it: they are few. */
+/*
+ * Makes a directory. Attributes that would keep us from writing into it are left out; they are
+ * few.
+ */
 static int put_dir(const struct ck_layer *l, const struct ck_side *s, const char *rel,
 		   int dir, const char *base)
 {
@@ -84,7 +87,7 @@ static int put(struct pair *p, const struct ck_diff *d, const struct ck_side *s,
 	if (s->seen == CK_ABSENT && !after)
 		return 0;
 	dir = parent_in(root, d->rel, &base);
-	/* Below something that is a directory on the other side only. */
+	/* A path below an object that is a directory on the other side only. */
 	if (dir == -ENOTDIR || dir == -ELOOP)
 		return 0;
 	if (dir < 0)
@@ -162,7 +165,7 @@ static bool looks_same(const struct ident *a, const struct ident *b)
 	       (S_ISDIR(a->mode) || (a->size == b->size && a->mtime == b->mtime));
 }
 
-/* A copy that looks just like the host's object is one, for a sum. */
+/* For the sums a copy with the attributes of the host's object counts as that object. */
 static bool side_ident(const struct ck_layer *l, const struct ck_diff *d,
 		       const struct ck_side *s, struct ident *id)
 {

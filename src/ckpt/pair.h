@@ -5,7 +5,7 @@
 #include "ckpt/ckpt.h"
 
 /*
- * Two trees, @before and @after (empty directories), that differ as two states of layer
+ * Fills two empty directories, @before and @after, so that they differ as two states of layer
  * @layer do and hold nothing else: @after as an upper over @before (diff/change.h).
  */
 int ck_pair(const struct ck_layers *layers, const struct ck_state *a,

@@ -10,11 +10,14 @@
 /* Private to the room. */
 
 /*
- * Objects: contents of files, each under a number. Small ones share a file, the pack of the
+ * Objects are contents of files, each under a number. Small ones share a file, the pack of the
  * scan that found them.
  */
 #define CK_OBJECT_NAME 17
-/* What is packed; from where on sharing blocks is faster than copying them. */
+/*
+ * Contents up to CK_SMALL are packed; from CK_REFLINK_MIN on sharing blocks is faster than
+ * copying.
+ */
 enum { CK_SMALL = 64 * 1024, CK_REFLINK_MIN = 128 * 1024 };
 
 struct ck_packer {
@@ -25,7 +28,7 @@ struct ck_packer {
 	size_t n;
 };
 
-/* The pack that was read last: the caller's to close. */
+/* The pack that was read last; the caller closes it. */
 struct ck_opened {
 	int fd;
 	uint64_t number;

@@ -21,7 +21,10 @@
 #include "sys/ns.h"
 #include "sys/rmtree.h"
 
-/* What lies there at this moment, and may change meanwhile: as much of it as was seen. */
+/*
+ * Copies the file as it is at this moment: it may change meanwhile, and only the size of @e is
+ * read.
+ */
 static int copy_present(int top, const struct ck_entry *e, int out)
 {
 	AUTO_CLOSE int in = -1, dir = -1;
@@ -63,7 +66,7 @@ static int place_file(const struct ck_layer *l, const struct ck_entry *e, int di
 	return out < 0 ? -errno : ck_copy_out(l, e, out);
 }
 
-/* Labels are the system's business: it gives them, or not. */
+/* Security labels may fail: the system sets them, or does not. */
 static bool may_fail(const char *attr)
 {
 	return strcmp(attr, "security.selinux") == 0;
@@ -169,7 +172,7 @@ static int set_xattrs(const struct ck_layer *l, const struct ck_entry *e, int di
 	return r;
 }
 
-/* Attributes of the user class want write permission: the mode comes last. */
+/* Setting an attribute of the user class needs write permission: the mode comes last. */
 int ck_dress(const struct ck_layer *l, const struct ck_entry *e, int dir,
 	     const char *name)
 {
@@ -205,7 +208,7 @@ int ck_place(const struct ck_layer *l, const struct ck_entry *e, int dir,
 	else
 		r = mknodat(dir, name, (e->id.mode & S_IFMT) | 0600, e->rdev) < 0 ? -errno
 										  : 0;
-	/* Nobody looks at the attributes of a whiteout, and not everybody may set them. */
+	/* The attributes of a whiteout mean nothing, and not every user may set them. */
 	if (r < 0 || ck_is_whiteout(e))
 		return r;
 	return ck_dress(l, e, dir, name);
@@ -268,7 +271,10 @@ int ck_place_host(const struct ck_layer *l, const char *rel, int dir, const char
 struct sync {
 	const struct ck_layers *layers;
 	const struct ck_state *now, *target;
-	/* Names of one inode that is in place: object -> entry, sorted by object. */
+	/*
+	 * Entries whose inode has several names and is in place: object -> entry, sorted by
+	 * object.
+	 */
 	const struct ck_entry **names;
 	size_t nnames;
 	bool *touched; /* of the target's entries: directories to be dressed at the end */
@@ -306,7 +312,7 @@ static ptrdiff_t target_index(const struct sync *s, uint32_t layer, const char *
 	return -1;
 }
 
-/* The directory that holds @en changes: its own times are set when all is done. */
+/* The directory of @en changes: its times are set when everything is done. */
 static void touch_parent(struct sync *s, const struct ck_entry *en)
 {
 	const char *slash = strrchr(en->rel, '/');
@@ -317,7 +323,10 @@ static void touch_parent(struct sync *s, const struct ck_entry *en)
 		s->touched[i] = true;
 }
 
-/* Rights that its owner did not give himself; they are put right at the end. */
+/*
+ * Makes a directory accessible whose mode keeps its owner out; the mode is put right at the
+ * end.
+ */
 static int open_to_change(const struct ck_layer *l, const char *rel, const char **base)
 {
 	int dir = ck_open_parent(l->up, rel, base);
@@ -335,7 +344,10 @@ static int open_to_change(const struct ck_layer *l, const char *rel, const char 
 	return dir;
 }
 
-/* What was seen, and nothing else. -ENOTEMPTY, -ESTALE: somebody was faster. */
+/*
+ * Removes the object only if it is the one that was seen. -ENOTEMPTY, -ESTALE: another process
+ * has changed it.
+ */
 static int remove_seen(const struct ck_entry *en, int dir, const char *base)
 {
 	bool is_dir = S_ISDIR(en->id.mode);
@@ -390,7 +402,7 @@ static const struct ck_entry **name_slot(struct sync *s, const struct ck_entry *
 	return &s->names[lo];
 }
 
-/* A second name of something that is there. -ENOENT: it is not. */
+/* Makes a second name of an object that is in place. -ENOENT: it is not. */
 static int sync_link(const struct ck_layer *l, const struct ck_entry *other, int dir,
 		     const char *base)
 {
@@ -443,13 +455,13 @@ static int sync_dress(struct sync *s, const struct ck_entry *en)
 	return r < 0 ? ck_fail(l, en->rel, r, "restore", s->e) : 0;
 }
 
-/* A directory that stays one is changed in place, anything else is made anew. */
+/* A directory that stays a directory is changed in place; anything else is made anew. */
 static bool stays(const struct ck_entry *a, const struct ck_entry *b)
 {
 	return ck_same(a, b) || (S_ISDIR(a->id.mode) && S_ISDIR(b->id.mode));
 }
 
-/* Names of inodes with several that are in place already come first. */
+/* Inodes with several names: those that are in place already come first. */
 static void gather_names(struct sync *s)
 {
 	const struct ck_state *t = s->target;
@@ -461,7 +473,7 @@ static void gather_names(struct sync *s)
 			s->names[s->nnames++] = t->v[i];
 	if (s->nnames)
 		qsort(s->names, s->nnames, sizeof(struct ck_entry *), by_object);
-	/* One of each: the first that is in place, or any. */
+	/* Keeps one entry for each inode: the first that is in place, or any. */
 	for (size_t i = 0; i < s->nnames; i++) {
 		const struct ck_entry *en = s->names[i];
 		const struct ck_entry *was = ck_find(s->now, en->layer, en->rel);

@@ -6,31 +6,33 @@
 #include "ckpt/parts.h"
 
 /*
- * Makes the uppers what @target says, where @now says what they are. Only what differs is
- * touched. The layers must not be mounted. May be repeated after it was interrupted, with a
- * new @now.
+ * Makes the uppers what @target says; @now says what they are. Only differences are touched.
+ * The layers must not be mounted. An interrupted call may be repeated with a new @now.
  */
 int ck_sync(const struct ck_layers *layers, const struct ck_state *now,
 	    const struct ck_state *target, struct err *e);
 
-/* Puts an entry at @dir/@name, where nothing is. */
+/* Makes the object of an entry at @dir/@name, where nothing exists. */
 int ck_place(const struct ck_layer *l, const struct ck_entry *e, int dir,
 	     const char *name);
 
-/* Attributes alone. */
+/* Sets the attributes of an entry only. */
 int ck_dress(const struct ck_layer *l, const struct ck_entry *e, int dir,
 	     const char *name);
 
-/* All that the host has at @rel, hidden paths left out. */
+/* Copies everything that the host has at @rel, without hidden paths. */
 int ck_place_host(const struct ck_layer *l, const char *rel, int dir, const char *name);
 
 /* fs_open_parent() that makes directories accessible; fd or -errno. */
 int ck_open_parent(int root, const char *rel, const char **base);
 
-/* Are there attributes that it should have, besides those that are overlayfs' business? */
+/* Has the entry attributes, apart from those that overlayfs makes itself? */
 bool ck_wants_xattrs(const struct ck_layer *l, const struct ck_entry *e);
 
-/* Content of @e into @out, which is empty: from its object, or from where it lies. */
+/*
+ * Copies the content of @e into @out, which is empty: from its object, or from the file
+ * itself.
+ */
 int ck_copy_out(const struct ck_layer *l, const struct ck_entry *e, int out);
 
 #endif

@@ -11,7 +11,7 @@
 #include "ckpt/walk.h"
 #include "sys/fs.h"
 
-/* Looking again at a few paths of a state that is known otherwise. */
+/* Looks again at a few paths of a state that is known otherwise. */
 
 void ck_paths_add(struct ck_paths *p, uint32_t layer, const char *rel, enum ck_again how)
 {
@@ -30,7 +30,7 @@ void ck_paths_free(struct ck_paths *p)
 	*p = (struct ck_paths){ 0 };
 }
 
-/* Of one path the most thorough wish comes first. */
+/* Sorts by path; of one path the most thorough wish comes first. */
 static int by_path(const void *a, const void *b)
 {
 	const struct ck_path *x = a, *y = b;
@@ -57,7 +57,7 @@ static bool is_below(uint32_t layer, const char *rel, const struct ck_path *top)
 	       (!n || (strncmp(rel, top->rel, n) == 0 && rel[n] == '/'));
 }
 
-/* Whiteouts are names of one inode, and are nothing but that. */
+/* Whiteouts are hard links of one inode and have no content to share. */
 static bool has_names(const struct ck_entry *en)
 {
 	return !S_ISDIR(en->id.mode) && en->id.nlink > 1 && !ck_is_whiteout(en);
@@ -70,7 +70,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What was written through one name is behind the others, too. */
+/* A write through one name of an inode changes its other names, too. */
 static void add_twins(const struct ck_state *state, struct ck_paths *paths)
 {
 	AUTO_FREE uint64_t *inodes = xcalloc(paths->n + 1, sizeof(*inodes));
@@ -88,7 +88,7 @@ static void add_twins(const struct ck_state *state, struct ck_paths *paths)
 	if (!n)
 		return;
 	qsort(inodes, n, sizeof(*inodes), by_number);
-	/* The same number in another layer is another file: it is read for nothing. */
+	/* An inode number of another layer may be another file: it is read in vain. */
 	for (size_t i = 0; i < state->n; i++)
 		if (has_names(state->v[i]) &&
 		    bsearch(&state->v[i]->id.ino, inodes, n, sizeof(*inodes), by_number))
@@ -99,8 +99,9 @@ static void add_twins(const struct ck_state *state, struct ck_paths *paths)
 struct again {
 	struct walk w;
 	const struct ck_state *was;
-	size_t at;		   /* in @was: what comes next */
-	const struct ck_path *top; /* was looked at with all below it; NULL: none */
+	size_t at; /* index of the next entry in @was */
+	const struct ck_path
+		*top; /* a path that was scanned with everything below it; NULL: none */
 };
 
 static unsigned depth_of(const char *rel)
@@ -113,8 +114,8 @@ static unsigned depth_of(const char *rel)
 }
 
 /*
- * One path, after all that comes before it: what it is now instead of what it was. 1: files
- * with several names are among that.
+ * Handles one path: replaces its entries in the state by what is there now. 1: a file with
+ * several names is among them.
  */
 static int replace(struct again *a, const struct ck_path *p, int dir, const char *base)
 {
@@ -130,7 +131,9 @@ static int replace(struct again *a, const struct ck_path *p, int dir, const char
 		r = walk_visit(w, dir, base);
 	if (r < 0)
 		return -1;
-	/* Something else than before, or nothing, has nothing below it that was there. */
+	/*
+	 * If the object has changed its type or is gone, everything recorded below it is gone.
+	 */
 	if (p->how == CK_BENEATH || !old || w->out->n == first ||
 	    S_ISDIR(old->id.mode) != (r > 0)) {
 		a->top = p;
@@ -144,7 +147,10 @@ static int replace(struct again *a, const struct ck_path *p, int dir, const char
 	names |= old && has_names(old);
 	for (size_t i = first; i < w->out->n; i++)
 		names |= has_names(w->out->v[i]);
-	/* A name that is none was another's once: of whom, the kernel does not tell. */
+	/*
+	 * A removed name may have been one of several of an inode; the kernel does not tell of
+	 * which.
+	 */
 	return (names && !(p->how == CK_FORCED && old)) ||
 	       (p->how == CK_ITSELF && !old && w->out->n == first);
 }
@@ -168,7 +174,8 @@ static int look_at(struct again *a, const struct ck_path *p)
 		return replace(a, p, w->l->up, base);
 	parent = fs_open_parent(w->l->up, p->rel, &base);
 	if (parent < 0 && parent != -ENOENT && parent != -ENOTDIR && parent != -ELOOP)
-		return p->how != CK_FORCED; /* what cannot be reached stays what it is */
+		return p->how !=
+		       CK_FORCED; /* a path that cannot be reached keeps its entry */
 	return replace(a, p, parent, base);
 }
 

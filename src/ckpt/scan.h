@@ -10,15 +10,15 @@ int ck_scan(struct ck_scan *s, struct ck_state *out, struct err *e);
 int ck_pack(int dir, const char *name, struct buf *out);
 
 /*
- * One name, whose path is w->rel; paths come in their order. 1: it is a directory to be
- * entered; 0: done, or gone meanwhile; -1: failed.
+ * Handles one name, whose path is w->rel; paths come in order. 1: a directory to be entered;
+ * 0: done, or gone meanwhile; -1: failed.
  */
 int walk_visit(struct walk *w, int dir, const char *name);
 
-/* All that is in a directory that was visited last. */
+/* Handles everything in the directory that was visited last. */
 int walk_dir(struct walk *w, int parent, const char *dirname, unsigned depth);
 
-/* Before another layer begins, and in the end. */
+/* Ends the pack of a layer: before the next layer, and at the end. */
 int walk_end_pack(struct walk *w);
 void walk_free(struct walk *w);
 

@@ -58,7 +58,7 @@ bool ck_same(const struct ck_entry *a, const struct ck_entry *b)
 	       (!a->nxattrs || memcmp(a->xattrs, b->xattrs, a->nxattrs) == 0);
 }
 
-/* As strcmp, but a directory's contents come right after it, whatever else is there. */
+/* Like strcmp(), but the contents of a directory come right after it. */
 static int path_order(const char *a, const char *b)
 {
 	unsigned char x, y;

@@ -6,7 +6,7 @@
 
 #include "ckpt/parts.h"
 
-/* Private to the room: what a scan consists of. */
+/* Private to the room: the data of a scan. */
 
 struct hardlink {
 	uint64_t ino, obj;
@@ -14,7 +14,7 @@ struct hardlink {
 	uint32_t layer;
 };
 
-/* Of the directories that are being read only the deepest stay open. */
+/* Only the deepest of the directories that are being read stay open. */
 enum { OPEN_LEVELS = 256 };
 
 struct scan_level {

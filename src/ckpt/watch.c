@@ -14,13 +14,12 @@
 #include "sys/kernel.h"
 
 /*
- * The layers themselves are watched, not what is mounted: that an object of the host was
- * copied into a layer shows only there. Writing to a file of an overlay shows there, too,
- * from some kernel on.
+ * The uppers are watched, not the mounted overlay: only an upper shows that an object of the
+ * host was copied up. A write through the overlay shows in the upper from this kernel on.
  */
 enum { MAJOR = 6, MINOR = 8 };
 
-/* All users' programs have to share what the system allows a user: a part of it is ours. */
+/* The limit of watches holds for all programs of the user: we take a part of it. */
 enum { WATCHES_MAX = 65536, PART = 4 };
 
 #define CONTENT (IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE)
@@ -107,7 +106,7 @@ void ck_watch_dir(struct ck_watch *w, int fd, uint32_t layer, const char *rel)
 		memset(w->v + w->n, 0, (n - w->n) * sizeof(*w->v));
 		w->n = n;
 	}
-	/* One that was moved has been seen before: where it is now is what counts. */
+	/* A directory that was moved has been watched before: its new path counts. */
 	free(w->v[wd].rel);
 	w->v[wd] = (struct watched){ layer, xstrdup(rel) };
 }
@@ -118,7 +117,7 @@ static void add_event(const struct ck_watch *w, const struct inotify_event *ev,
 	const struct watched *d = &w->v[ev->wd];
 	AUTO_FREE char *path = NULL;
 
-	/* Its own times and attributes: those of its names are no business of its own. */
+	/* Changes of the directory itself; changes of its names come as events with a name. */
 	if (!ev->len || ev->mask & NAMES)
 		ck_paths_add(to, d->layer, d->rel, CK_ITSELF);
 	if (!ev->len)
@@ -140,7 +139,10 @@ bool ck_watch_read(struct ck_watch *w, struct ck_paths *changed)
 		for (const char *p = block; p < block + n; p += sizeof(*ev) + ev->len) {
 			ev = (const void *)p;
 			w->missed |= (ev->mask & MISSED) != 0;
-			/* IN_IGNORED: it is gone, which its own directory has told. */
+			/*
+			 * IN_IGNORED: the directory is gone, which the directory above has
+			 * told.
+			 */
 			if (!(ev->mask & (MISSED | IN_IGNORED)) && ev->wd >= 0 &&
 			    (size_t)ev->wd < w->n && w->v[ev->wd].rel)
 				add_event(w, ev, changed);
