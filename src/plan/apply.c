@@ -174,8 +174,9 @@ bool apply_is_here(const struct apply *a, const struct plan_rec *r)
 }
 
 /*
- * The directory of a step. Search alone will do for most of it; where its owner has not even
- * that (a command has left it with mode 000), the right to it is taken.
+ * Opens the directory of a step. O_PATH needs only search permission; a directory whose mode
+ * gives the owner not even that (a command has left it with mode 000) is opened with more
+ * rights.
  */
 static int open_place(int root, const char *dir)
 {
@@ -193,7 +194,7 @@ static int open_place(int root, const char *dir)
 	return TAKE_FD(fd);
 }
 
-/* One that may be read but not searched (mode 0600) is of no use. */
+/* A directory that may be read and not searched (mode 0600) is of no use here. */
 static int open_by(struct dircache *t, int root, const char *dir)
 {
 	const char *base;
@@ -207,7 +208,10 @@ static int open_by(struct dircache *t, int root, const char *dir)
 						      : TAKE_FD(fd);
 }
 
-/* As snprintf() would; this is done several times for each file of a commit. */
+/*
+ * Writes @n in decimal. snprintf() is slower, and this is called several times for each file
+ * of a commit.
+ */
 static void put_number(char *to, uint64_t n)
 {
 	char digits[20];
@@ -288,7 +292,10 @@ int apply_meet(struct apply *a, const struct plan_rec *r, struct place *p,
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* What nobody will ask for by its number, but nobody must lose either. */
+/*
+ * Renames what lies under the number of the step: no step asks for it any more, but it must
+ * not be lost.
+ */
 int apply_put_aside(const struct place *p)
 {
 	char name[sizeof(p->slot) + 2];
@@ -300,10 +307,10 @@ int apply_put_aside(const struct place *p)
 /* --- replace --- */
 
 /*
- * Nobody may have the file open for writing while it is exchanged: he would go on
- * writing into what is history by then. A lease says so, and tells if somebody comes.
- * Returns an fd that holds it, -EAGAIN if there is a writer, another -errno if
- * this file can have no lease (not ours, not readable): the checks by identity remain.
+ * No process may have the file open for writing while it is exchanged: the process would go on
+ * writing to the replaced version. A lease proves that there is no writer, and tells if one
+ * comes. Returns an fd that holds the lease, -EAGAIN if there is a writer, another -errno if
+ * this file can have no lease (not ours, not readable): the comparison of identities remains.
  */
 static int take_lease(int dir, const char *name)
 {
@@ -318,8 +325,9 @@ static int take_lease(int dir, const char *name)
 }
 
 /*
- * XFS gives no time of change to a file that is exchanged, as other filesystems do: others who have
- * seen what was there before would take ours for older than that.
+ * XFS does not move the ctime of a file that is exchanged, as other filesystems do. Without a
+ * new ctime another transaction that has seen the old version would take ours for older than
+ * that.
  */
 static int stamp(const struct apply *a, int dir, const char *name,
 		 const struct ident *on_host)
@@ -335,7 +343,7 @@ static int stamp(const struct apply *a, int dir, const char *name,
 		       : x;
 }
 
-/* XFS stamps a directory that is exchanged, as if its contents had changed. */
+/* XFS moves the times of a directory that is exchanged, as if its contents had changed. */
 static int unstamp(int dir, const char *name, const struct ident *was)
 {
 	struct ident now;
@@ -350,8 +358,8 @@ static int unstamp(int dir, const char *name, const struct ident *was)
 }
 
 /*
- * Somebody was there in that very moment: his comes back. If he came once more, his newest
- * is what must end up on the host; then he has overwritten ours.
+ * Another process has changed the host in this very moment: its version is put back. If it has
+ * written once more meanwhile, its newest version must end up on the host, over ours.
  */
 static int swap_back(struct apply *a, const struct plan_rec *r, const struct place *p,
 		     const struct ident *ours, struct err *e)
@@ -360,7 +368,7 @@ static int swap_back(struct apply *a, const struct plan_rec *r, const struct pla
 	int x;
 
 	x = apply_swap(a, p);
-	if (x == -ENOENT) /* he deleted what was there */
+	if (x == -ENOENT) /* the other process deleted the object */
 		x = move_name(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
@@ -396,7 +404,7 @@ int apply_exchange(struct apply *a, const struct plan_rec *r, const struct place
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	x = ident_at(p->staged, p->sname, &out);
-	if (S_ISDIR(out.mode)) /* what it holds is looked at in the end */
+	if (S_ISDIR(out.mode)) /* apply_verify() looks at its contents */
 		out.mtime = expected->mtime;
 	lost = x == 0 && (!ident_same(&out, expected) ||
 			  (lease >= 0 && fcntl(lease, F_GETLEASE) != F_RDLCK));
@@ -408,7 +416,7 @@ int apply_exchange(struct apply *a, const struct plan_rec *r, const struct place
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* After an exchange, and again if a crash came between: directories keep their mtime. */
+/* After an exchange, also one that a crash has interrupted: directories keep their mtime. */
 static int settle(struct apply *a, const struct plan_rec *r, const struct place *p,
 		  const struct ident *on_host, const struct ident *staged, struct err *e)
 {
@@ -421,7 +429,7 @@ static int settle(struct apply *a, const struct plan_rec *r, const struct place 
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* The command's own version, while the merged one is on the host. */
+/* Moves the command's own version aside while the merged one is on the host, or back. */
 static int park_own(const struct place *p, bool away)
 {
 	int x;
@@ -454,7 +462,7 @@ static int park(struct apply *a, const struct plan_rec *r, const struct place *p
 static int create_forward(struct apply *a, const struct plan_rec *r, struct err *e);
 static int create_backward(struct apply *a, const struct plan_rec *r, struct err *e);
 
-/* The other way round: what a step has brought back leaves the host for the staged place. */
+/* Takes a step back: what the step has put on the host returns to the staged place. */
 static int take_out(struct apply *a, const struct plan_rec *r, const struct place *p,
 		    const struct ident *now, struct err *e)
 {
@@ -469,13 +477,13 @@ static int take_out(struct apply *a, const struct plan_rec *r, const struct plac
 	return park(a, r, p, e);
 }
 
-/* A directory is told by what is in it (apply_whole()), not by its own times. */
+/* Is it the directory of the step? Its contents decide (apply_whole()), not its own times. */
 static bool is_own_dir(const struct ident *now, const struct plan_rec *r)
 {
 	return S_ISDIR(now->mode) && ident_is(now, &r->after);
 }
 
-/* The same where an exchange by hand may have been interrupted. */
+/* apply_meet() where an exchange by hand may have been interrupted. */
 static int meet_resumed(struct apply *a, const struct plan_rec *r, struct place *p,
 			struct ident *now, struct err *e)
 {
@@ -489,7 +497,10 @@ static int meet_resumed(struct apply *a, const struct plan_rec *r, struct place 
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* What the step expects; or that with attributes that another step has set by another name. */
+/*
+ * Has the host the expected object, or that object with attributes that another step has set
+ * through another name of it?
+ */
 static bool is_expected(struct apply *a, const struct plan_rec *r,
 			const struct ident *now)
 {
@@ -504,9 +515,9 @@ static int replace_forward(struct apply *a, const struct plan_rec *r, struct err
 
 	if (meet_resumed(a, r, &p, &now, e) < 0)
 		return -1;
-	if (!r->before.mode) /* the host had lost it */
+	if (!r->before.mode) /* the host had nothing there */
 		return create_forward(a, r, e) < 0 ? -1 : park(a, r, &p, e);
-	if (!r->after.mode) /* it is to be gone again */
+	if (!r->after.mode) /* the object is to go again */
 		return now.mode ? take_out(a, r, &p, &now, e) : 0;
 	if (!ident_is(&now, &r->after)) {
 		if (!is_expected(a, r, &now))
@@ -536,7 +547,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		if (x < 0)
 			return apply_failed(a, r, x, e);
 	} else if (r->flags & PLAN_PARK) {
-		/* Back into the upper first: then it is the plain case. */
+		/* The object returns to the upper first; the rest is the plain case. */
 		x = ident_at(p.old, p.slot, &kept);
 		if (x == 0 && kept.mode && !ident_is(&now, &r->before))
 			x = move_name(p.old, p.slot, p.staged, p.sname, RENAME_NOREPLACE);
@@ -558,7 +569,7 @@ static int replace_backward(struct apply *a, const struct plan_rec *r, struct er
 		     : r->after.mode != 0)
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
-	if (!now.mode) { /* deleted since, and the user wants it back */
+	if (!now.mode) { /* the host has deleted it since, and the user wants it back */
 		x = move_name(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
@@ -591,7 +602,7 @@ static int create_forward(struct apply *a, const struct plan_rec *r, struct err 
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (ident_is(&now, &r->after))
-		return 0; /* done before the crash */
+		return 0; /* done before a crash */
 	return apply_conflict(a, r,
 			      gone ? "has lost what was to be there"
 				   : "was made on the host meanwhile",
@@ -638,13 +649,13 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	if (r->after.mode)
 		return apply_trade(a, r, &p, &now, true, e);
 	if (!now.mode)
-		return 0; /* done, or gone by itself: the aim is reached */
+		return 0; /* done, or deleted by the host itself */
 	if (!ident_same(&now, &r->before)) {
 		x = ident_at(p.old, p.slot, &moved);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
 		if (ident_is(&moved, &r->before))
-			return 0; /* done, and made anew by somebody since */
+			return 0; /* done, and the host has made a new one since */
 		return apply_conflict(a, r, "was changed on the host", e);
 	}
 	if (S_ISREG(now.mode) && !apply_is_forced(a, r)) {
@@ -660,9 +671,9 @@ static int delete_forward(struct apply *a, const struct plan_rec *r, struct err 
 	if (x == 0 && ident_same(&moved, &r->before) &&
 	    (lease < 0 || fcntl(lease, F_GETLEASE) == F_RDLCK))
 		return 0;
-	failed = x; /* that we could not look is no conflict */
+	failed = x; /* a failed look is no conflict */
 	x = move_name(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
-	if (x == -EEXIST) /* he was faster, and his newest is there */
+	if (x == -EEXIST) /* another process has made a newer one */
 		x = apply_put_aside(&p);
 	if (x == 0)
 		x = failed;
@@ -728,7 +739,9 @@ int apply_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 	return 0;
 }
 
-/* A step in a directory that another step was to make, and did not: nothing to take back. */
+/*
+ * The directory of the step was to be made by another step, and was not: nothing to take back.
+ */
 static bool was_never(struct apply *a, const struct plan_rec *r)
 {
 	struct ident id;
@@ -736,7 +749,7 @@ static bool was_never(struct apply *a, const struct plan_rec *r)
 	struct err e;
 
 	if ((r->kind != PLAN_CREATE && r->kind != PLAN_LINK && r->kind != PLAN_MKDIR) ||
-	    r->flags & PLAN_STAGED) /* in a directory that is back by now */
+	    r->flags & PLAN_STAGED) /* in a directory that was put back already */
 		return false;
 	if (apply_at(a, r, &p, &e) == 0 || e.kind != ERR_CONFLICT)
 		return false;

@@ -16,15 +16,16 @@
 #include "plan/parts.h"
 #include "sys/fs.h"
 
-/* What objects hold: for telling a touched one from a changed one, and for merging. */
+/* The contents of objects: to tell a touched object from a changed one, and to merge. */
 
 enum {
 	CHUNK = 128 * 1024,
 	TEXT_MAX = 4 * 1024 * 1024,
-	INDEX_MAX = 16 * 1024 * 1024, /* beyond, git's index is a file like any other */
+	INDEX_MAX = 16 * 1024 *
+		    1024, /* a larger index of git is hashed like any other file */
 };
 
-/* A regular file of the host's or the upper's, for reading; negative if it is none. */
+/* Opens a regular file of the host or of the upper for reading; negative if it is none. */
 static int open_file(struct apply *a, const struct plan_rec *r, bool host,
 		     struct place *p, struct stat *st)
 {
@@ -37,7 +38,7 @@ static int open_file(struct apply *a, const struct plan_rec *r, bool host,
 	return fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode) ? -1 : TAKE_FD(fd);
 }
 
-/* All of it, if it is no more than @max. */
+/* Reads the whole file if it has at most @max bytes. */
 static bool read_all(int fd, size_t max, struct buf *out)
 {
 	AUTO_FREE char *chunk = xmalloc(CHUNK);
@@ -56,7 +57,7 @@ static void hash_part(void *hash, const void *part, size_t len)
 	XXH64_update(hash, part, len);
 }
 
-/* git's index, if it is one: by what it says of the files, not by when that was last looked up. */
+/* Hashes git's index without the fields that stat(2) filled in. */
 static bool hash_index(XXH64_state_t *hash, int fd, const char *rel)
 {
 	AUTO_BUF struct buf data = BUF_INIT;
@@ -80,7 +81,10 @@ static bool hash_file(XXH64_state_t *hash, int fd, struct buf *text)
 	return n == 0;
 }
 
-/* What is no file holds where it leads to, or which device it is, or nothing. */
+/*
+ * Hashes the content of another object: the target of a link, the number of a device, or
+ * nothing.
+ */
 static bool hash_other(XXH64_state_t *hash, int dir, const char *name,
 		       const struct stat *st)
 {
@@ -107,7 +111,7 @@ static bool digest_of(struct apply *a, uint32_t layer, const char *rel, bool hos
 	struct err e;
 	int dir;
 
-	/* Never opened but to read a file: to open a device may be to start it. */
+	/* Only files are opened: opening a device can start it. */
 	if (apply_at(a, &r, &p, &e) < 0 && e.kind != ERR_CONFLICT)
 		return false;
 	dir = host ? p.host : p.up;
@@ -124,7 +128,7 @@ static bool digest_of(struct apply *a, uint32_t layer, const char *rel, bool hos
 		     !hash_file(&hash, fd, (size_t)st.st_size <= max ? text : NULL)))
 			return false;
 	}
-	/* Somebody who has set an ACL has changed the file, too. */
+	/* A new ACL is a change of the file, too. */
 	if (meta_pack(dir, p.name, &attrs) < 0)
 		return false;
 	XXH64_update(&hash, buf_str(&attrs), attrs.len);

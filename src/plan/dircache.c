@@ -13,10 +13,10 @@
 #include "sys/fs.h"
 
 enum {
-	MOMENT_MS = 20, /* a way is good for so long, */
-	SHARE = 16,	/* and for so many times as long as it took */
-	NEAREST = 32,	/* so many at the end of the way stay open, */
-	EVERY = 64,	/* and every so many above them */
+	MOMENT_MS = 20, /* the open directories are trusted for this time, */
+	SHARE = 16,	/* and for this many times as long as opening them took */
+	NEAREST = 32,	/* this many of the deepest directories stay open, */
+	EVERY = 64,	/* and one in this many above them */
 };
 
 static void let_go(struct level *l)
@@ -46,7 +46,7 @@ void dircache_free(struct dircache *t)
 	*t = (struct dircache){ 0 };
 }
 
-/* How many levels of the way lead to @dir, too. */
+/* How many of the open levels are above @dir, too. */
 static size_t common(const struct dircache *t, const char *dir, size_t len)
 {
 	const char *path = buf_str(&t->path);
@@ -74,7 +74,7 @@ static void add(struct dircache *t, const char *name, size_t len, int fd)
 		let_go(&t->v[t->n - NEAREST - 1]);
 }
 
-/* One level whose descriptor was let go, from the nearest one above that has its own. */
+/* Opens a level again whose descriptor was closed, from the nearest open level above. */
 static int reopen(struct dircache *t, int root, size_t n)
 {
 	char *path = t->path.data;
@@ -102,7 +102,10 @@ static size_t levels_in(const char *s, size_t len)
 	return n;
 }
 
-/* Follows the rest of @dir, @len bytes long in all. What is not kept is passed in one go. */
+/*
+ * Opens the rest of @dir, @len bytes long in all. Levels that are not kept open are passed in
+ * one call.
+ */
 static int follow(struct dircache *t, int root, const char *dir, size_t len)
 {
 	size_t at = t->n ? t->v[t->n - 1].len + 1 : 0, from = at;
@@ -144,7 +147,9 @@ int dircache_to(struct dircache *t, int root, const char *dir, const char **base
 		t->begun_ms = now;
 	cut(t, common(t, dir, len));
 	fd = follow(t, root, dir, len);
-	/* On a busy machine the way itself takes longer than the moment. */
+	/*
+	 * On a busy machine opening takes longer than the time that the result is trusted for.
+	 */
 	if (t->begun_ms == now)
 		t->good_ms = MOMENT_MS + SHARE * (clock_ms(CLOCK_MONOTONIC_COARSE) - now);
 	if (fd < 0)

@@ -7,12 +7,14 @@
 #include "base/buf.h"
 
 /*
- * The way from a root down to the directory that was asked for last. Steps come in the order of a
- * walk: the next one is asked for in the same directory, in one beneath it or in one above, and is
- * opened from where the ways part. To go all the way each time would cost the square of the depth.
+ * Keeps the directories open from a root down to the directory that was asked for last. Steps
+ * come in the order of a walk: the next one lies in the same directory, beneath it or above
+ * it, and is opened from the deepest common directory. Opening from the root each time would
+ * cost the square of the depth.
  *
- * What lies on the way may be moved away meanwhile. So a way is good for a moment only, and gone
- * anew after that; and what is beneath a directory is let go when that is left.
+ * A directory may be moved away meanwhile. So the open directories are trusted for a moment
+ * only, and are opened again after that; directories beneath the present one are closed when
+ * it is left.
  */
 struct dircache {
 	struct buf path;

@@ -15,7 +15,10 @@
 #include "sys/move.h"
 #include "sys/ns.h"
 
-/* Steps that move nothing: attributes of what the host has, and directories of its own. */
+/*
+ * Steps that move nothing: attributes of an object of the host, and directories that the step
+ * makes itself.
+ */
 
 /* --- attributes, in place --- */
 
@@ -43,7 +46,7 @@ int apply_check_attributes(struct apply *a, const struct plan_rec *r,
 
 	if (sets_mode(r) && now->mode != r->before.mode && now->mode != r->after.mode)
 		return apply_conflict(a, r, what, e);
-	/* Where the right to it was missing it has stayed what it was, or become ours. */
+	/* Without the right to set it the owner has stayed, or has become ours. */
 	if (sets_owner(r) && !a->layers[r->layer].lax_owner &&
 	    !is_owner(now, &r->before) && !is_owner(now, &r->after))
 		return apply_conflict(a, r, what, e);
@@ -55,7 +58,7 @@ int apply_check_attributes(struct apply *a, const struct plan_rec *r,
 	return x ? 0 : apply_conflict(a, r, what, e);
 }
 
-/* What the object is to be: in all that the step does not set, what it is. */
+/* The attributes that the object gets: those of the step, and for the rest its present ones. */
 static struct ident goal_of(const struct plan_rec *r, bool forward,
 			    const struct ident *now)
 {
@@ -84,7 +87,7 @@ int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	if (apply_meet(a, r, &p, &now, e) < 0)
 		return -1;
 	goal = goal_of(r, forward, &now);
-	/* It is always the host's own inode here, in both directions. */
+	/* In both directions this is the host's own inode. */
 	if (!ident_is(&now, &r->before))
 		return apply_conflict(a, r, "was replaced on the host", e);
 	if (r->kind == PLAN_META && !apply_is_forced(a, r) &&
@@ -107,7 +110,7 @@ int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct e
 
 /* --- a directory of its own --- */
 
-/* Is there nothing in it? 1, 0 or -errno. */
+/* Is the directory empty? 1, 0 or -errno. */
 static int is_empty(int dir, const char *name)
 {
 	struct fs_names names = { 0 };
@@ -124,7 +127,7 @@ static int is_empty(int dir, const char *name)
 	return x;
 }
 
-/* A directory that we made; what others put into it since keeps it. */
+/* Removes a directory that a step has made; a directory that holds something new stays. */
 static int take_away(struct apply *a, const struct plan_rec *r, const struct place *p,
 		     struct err *e)
 {
@@ -138,9 +141,9 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 		return x < 0 && x != -ENOTEMPTY && x != -ENOENT ? apply_failed(a, r, x, e)
 								: 0;
 	}
-	if (x == -EEXIST) /* ours is away already: this is somebody's */
+	if (x == -EEXIST) /* ours is gone already: this one is new */
 		return 0;
-	/* Taken away before a crash, perhaps, which came before it was looked at. */
+	/* A crash may have come after the removal and before the look at it. */
 	if (x == -ENOENT || x == 0)
 		x = is_empty(p->old, p->slot);
 	if (x == 0)
@@ -149,8 +152,8 @@ static int take_away(struct apply *a, const struct plan_rec *r, const struct pla
 }
 
 /*
- * A visit to the transaction marks its directory as a copy of the host's. Where that was ours and
- * is gone by now, nobody has deleted what the command found.
+ * Going on inside marks the upper's directory as a copy of the host's. If the host's was made
+ * by us and is gone, the mark must go: nobody has deleted a directory that the command found.
  */
 static int unmark_copy(struct apply *a, const struct plan_rec *r, const struct place *p,
 		       struct err *e)
@@ -168,7 +171,9 @@ static int unmark_copy(struct apply *a, const struct plan_rec *r, const struct p
 	return 0;
 }
 
-/* A directory in the place of something else, which is exchanged: nobody misses a name. */
+/*
+ * Makes a directory in the place of another object, by an exchange: the name is never missing.
+ */
 static int mkdir_instead(struct apply *a, const struct plan_rec *r, const struct place *p,
 			 const struct ident *now, struct err *e)
 {
@@ -185,7 +190,7 @@ static int mkdir_instead(struct apply *a, const struct plan_rec *r, const struct
 	x = FAULT_AT("apply.mkdir-instead") || mkdirat(p->staged, p->sname, 0700) < 0
 		    ? -errno
 		    : 0;
-	if (x == -EEXIST) /* of the same step, before */
+	if (x == -EEXIST) /* made by the same step before a crash */
 		x = 0;
 	if (x == 0)
 		x = ident_at(p->staged, p->sname, &dir);
@@ -195,8 +200,8 @@ static int mkdir_instead(struct apply *a, const struct plan_rec *r, const struct
 }
 
 /*
- * The directory has made room, here or before a crash: what others have put into it since keeps it,
- * unless the user has said that it goes.
+ * The directory has made room, now or before a crash: it stays on the host if it holds
+ * something new, unless the user has decided otherwise.
  */
 static int leave_to_others(struct apply *a, const struct plan_rec *r,
 			   const struct place *p, struct err *e)
@@ -230,7 +235,7 @@ static int unmake_instead(struct apply *a, const struct plan_rec *r,
 		return leave_to_others(a, r, p, e);
 	if (!ident_is(&kept, &r->before))
 		return apply_conflict(a, r, "has lost what it was before", e);
-	if (!now->mode) { /* the directory was deleted since */
+	if (!now->mode) { /* the host has deleted the directory since */
 		x = move_name(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
@@ -270,7 +275,10 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 		return 0;
 	if (now.mode)
 		return apply_conflict(a, r, "was made on the host meanwhile", e);
-	/* The same one again, if it was taken away: later change lists know it. */
+	/*
+	 * Puts back the same directory if it was taken away: later change lists know its
+	 * inode.
+	 */
 	x = move_name(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -ENOENT || x == -EXDEV)
 		x = FAULT_AT("apply.mkdir") || mkdirat(p.host, p.name, 0700) < 0 ? -errno
@@ -278,7 +286,10 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* The staged directory, if it is still there: taking things out of it moved its times. */
+/*
+ * Sets the attributes of the staged directory, if it still exists: moving objects out of it
+ * has changed its times.
+ */
 static int dir_staged(struct apply *a, const struct plan_rec *r, const struct place *p,
 		      struct err *e)
 {
@@ -292,7 +303,10 @@ static int dir_staged(struct apply *a, const struct plan_rec *r, const struct pl
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* The inode of one that we made is known only then: the plan has the attributes alone. */
+/*
+ * The inode of a directory that we have made is known only now: the plan has its attributes
+ * alone.
+ */
 static int dir_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 {
 	struct ident now;
@@ -303,13 +317,13 @@ static int dir_forward(struct apply *a, const struct plan_rec *r, struct err *e)
 		return -1;
 	if (r->before.mode && apply_meta(a, r, true, e) < 0)
 		return -1;
-	/* What the host has there instead is left to it. */
+	/* Another object that the host has there is left to it. */
 	if (!r->before.mode && S_ISDIR(now.mode)) {
 		x = meta_set(p.host, p.name, &r->after, a->layers[r->layer].lax_owner);
 		if (x < 0)
 			return apply_failed(a, r, x, e);
 	}
-	/* What is left in it stays pending. */
+	/* The rest of its contents stays pending. */
 	return r->flags & PLAN_PARK ? dir_staged(a, r, &p, e) : 0;
 }
 
@@ -319,7 +333,7 @@ static int dir_backward(struct apply *a, const struct plan_rec *r, struct err *e
 
 	if (r->before.mode && apply_meta(a, r, false, e) < 0)
 		return -1;
-	/* If we made the directory around it, that is gone by now. */
+	/* The directory above may be one that we made, and gone by now. */
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
 	return dir_staged(a, r, &p, e);

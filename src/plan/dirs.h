@@ -6,11 +6,13 @@
 
 /* Private to the room. */
 
-/* Steps of these kinds, in either direction: META, MKDIR, DIR (dirs.c), LINK (links.c). */
+/* Carries out steps of the kinds META, MKDIR and DIR, in either direction. */
 int apply_meta(struct apply *a, const struct plan_rec *r, bool forward, struct err *e);
 
-/* Are the attributes that a META or DIR sets what they were before or after it? ERR_CONFLICT with
- * @what, if they are others. */
+/*
+ * Are the attributes that a META or DIR sets as they were before or after it? ERR_CONFLICT
+ * with @what if not.
+ */
 int apply_check_attributes(struct apply *a, const struct plan_rec *r,
 			   const struct place *p, const struct ident *now,
 			   const char *what, struct err *e);

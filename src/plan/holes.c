@@ -16,8 +16,9 @@
 #include "sys/fs.h"
 
 /*
- * overlayfs copies a file a MiB at a time, from the first byte that is not in a hole: what
- * follows in that MiB becomes zeros on the disk. They go again where the host has a hole.
+ * overlayfs copies a file a MiB at a time, from the first byte that is not in a hole: holes in
+ * the rest of that MiB become zeros on the disk. Those are turned into holes again where the
+ * host has a hole.
  */
 enum { CHUNK = 64 * 1024, BLOCK = 4096 };
 
@@ -41,7 +42,7 @@ static int punch(struct dig *d, off_t at, off_t len)
 	return 0;
 }
 
-/* Digs out the zeros of the staged file between @at and @end, a hole of the host's. */
+/* Punches holes where the staged file has zeros between @at and @end, a hole of the host's. */
 static int dig_hole(struct dig *d, off_t at, off_t end)
 {
 	int r = 0;
@@ -119,7 +120,7 @@ int apply_holes(struct apply *a, struct plan_rec *r, struct err *e)
 							  : BLOCK,
 			  .chunk = xmalloc(CHUNK) };
 	a->touched = true;
-	/* Digging moves the mtime: it is noted until it is back. */
+	/* Punching moves the mtime: it is noted until it is set again. */
 	x = meta_note_mtime(up, &ust, times);
 	if (x == 0)
 		x = dig_all(&d);

@@ -4,8 +4,10 @@
 
 #include "plan/apply.h"
 
-/* Gives a changed copy of a host file the holes back that copying has filled. Updates
- * r->after; what cannot be done is left. */
+/*
+ * Gives a changed copy of a host's file the holes back that copying up has filled. Updates
+ * r->after; a hole that cannot be punched is left.
+ */
 int apply_holes(struct apply *a, struct plan_rec *r, struct err *e);
 
 #endif

@@ -13,13 +13,15 @@
 #include "sys/move.h"
 #include "sys/ns.h"
 
-/* Steps that give an object of the host's another name, where there is none or instead of what
- * is there. */
+/*
+ * Steps that make another name of an object of the host, where there is none or in the place
+ * of another object.
+ */
 
 #define NO_TARGET \
 	"is to be another name of a file that the host does not have there any more"
 
-/* A name that is made (of another), or taken away: @of is NULL. */
+/* A name that is made (a link to @of), or removed (@of is NULL). */
 struct naming {
 	int dir;
 	const char *name;
@@ -36,7 +38,7 @@ static int set_name(void *arg)
 	return unlinkat(n->dir, n->name, 0) < 0 ? -errno : 0;
 }
 
-/* In a directory that its owner may not write, too: see move_name(). */
+/* Works in a directory that its owner may not write, too: see move_name(). */
 static int set_name_anyhow(struct naming *n)
 {
 	struct stat st;
@@ -52,7 +54,7 @@ static int set_name_anyhow(struct naming *n)
 	return fchmod(n->dir, st.st_mode | 0700) < 0 ? -errno : set_name(n);
 }
 
-/* Somebody's own object under the name, and the user wants it to make room. */
+/* Keeps an object of the host's under the name that the user has decided to replace. */
 static int keep_his(const struct place *p)
 {
 	int x = move_name(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
@@ -63,7 +65,7 @@ static int keep_his(const struct place *p)
 	return x < 0 ? x : move_name(p->host, p->name, p->old, p->slot, RENAME_NOREPLACE);
 }
 
-/* A copy in the staged directory makes room and is kept. */
+/* In a staged directory a copy makes room for the link, and is kept. */
 static int link_forward(struct apply *a, const struct plan_rec *r, const struct place *p,
 			const struct ident *now, const struct ident *target, int dir,
 			const char *base, struct err *e)
@@ -74,7 +76,10 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 
 	if (ident_is(now, target) || (!staged && ident_is(now, &r->after)))
 		return 0;
-	/* Another file by now: its owner has not said that it may have this name, too. */
+	/*
+	 * The existing name is another file by now, whose owner did not agree to another name
+	 * of it.
+	 */
 	if (!staged && !now->mode && !ident_is(target, &r->after)) {
 		x = ident_at(p->old, p->slot, &kept);
 		if (x == 0 && !ident_is(&kept, &r->after))
@@ -100,7 +105,10 @@ static int link_forward(struct apply *a, const struct plan_rec *r, const struct 
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* The name that a step has made goes; as the last one of its file it is kept, for a redo. */
+/*
+ * Removes the name that a step has made; if it is the last name of its file it is kept, for a
+ * redo.
+ */
 static int take_name(const struct place *p, const struct ident *now, int from,
 		     bool staged)
 {
@@ -118,8 +126,10 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 	bool staged = r->flags & PLAN_STAGED;
 	int from = staged ? p->up : p->host, x;
 
-	/* The file that it is a name of may be elsewhere by now; if it was written to as well, that
-	 * may be nowhere else. */
+	/*
+	 * The linked file may be elsewhere by now; if it was written to as well, this may be
+	 * its only name.
+	 */
 	if (ident_is(now, target) || (!staged && ident_same(now, &r->after))) {
 		x = take_name(p, now, from, staged);
 		if (x < 0)
@@ -144,8 +154,10 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* The file that a step makes another name of, and the directory of the name it has; mode 0: there
- * is none any more. -errno. */
+/*
+ * Finds the file that a step links to, and the directory of its existing name; mode 0: it is
+ * gone. -errno.
+ */
 static int find_target(const struct apply *a, const struct plan_rec *r, int *dir,
 		       const char **base, struct ident *target)
 {
@@ -191,10 +203,10 @@ int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct e
 	struct place p;
 	int x;
 
-	/* The host need not have the directory yet, nor the upper any more. */
+	/* The directory need not exist on the host yet, nor in the upper any more. */
 	if (apply_at(a, r, &p, e) < 0 && !(staged && e->kind == ERR_CONFLICT))
 		return -1;
-	/* In a directory that an undo has put aside the names stay as they are. */
+	/* In a directory that an undo has put aside names stay as they are. */
 	if (staged && (p.up < 0 || r->flags & PLAN_ASIDE))
 		return 0;
 	x = find_target(a, r, &dir, &base, &target);
@@ -206,8 +218,10 @@ int apply_link(struct apply *a, const struct plan_rec *r, bool forward, struct e
 		       : link_backward(a, r, &p, &now, &target, e);
 }
 
-/* 1: the name is there, from before a crash; or it is the host's own, kept by an undo. 0: it is
- * to be made, of *@base in *@dir. */
+/*
+ * 1: the name exists, from before a crash, or as the host's own that an undo has kept. 0: it
+ * has to be made, as a link to *@base in *@dir.
+ */
 static int look_at_name(struct apply *a, const struct plan_rec *r, const struct place *p,
 			int *dir, const char **base, struct err *e)
 {
@@ -262,7 +276,7 @@ int apply_drop_name(struct apply *a, const struct plan_rec *r, const struct plac
 
 	if (!(r->flags & PLAN_LINKED))
 		return 0;
-	/* Where its other name is nobody can say: it is kept. */
+	/* The place of its other name is not known: it is kept. */
 	x = find_target(a, r, &dir, &base, &target);
 	if (x == 0)
 		x = ident_at(p->staged, p->sname, &here);

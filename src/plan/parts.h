@@ -15,7 +15,7 @@ struct apply {
 	const struct change_layer *layers;
 	size_t n;
 	struct roots *roots;
-	char why[192]; /* of the last conflict */
+	char why[192]; /* what the last conflict was */
 	bool lost_dir; /* the last step's directory is not there */
 	bool decided;  /* see apply_decided() */
 	bool takes_back;
@@ -25,22 +25,22 @@ struct apply {
 	apply_excuse *excuse;
 	void *excuse_arg;
 	int64_t began; /* see apply_began() */
-	/* The directory of the last step: the next one is mostly in the same. */
+	/* The directory of the last step: mostly the next step is in the same one. */
 	struct buf dir;
 	uint32_t layer;
 	int host, up;
-	struct dircache to_host, to_up; /* the way to them */
-	int elsewhere; /* is it on another filesystem than the upper? -1: not known yet */
+	struct dircache to_host, to_up; /* open directories down to them */
+	int elsewhere; /* are @host and @up on different filesystems? -1: not known yet */
 	bool by_hand; /* an exchange without the kernel's help may have been interrupted */
-	bool synced;  /* for apply_sync_dirs(): it is durable */
+	bool synced;  /* apply_sync_dirs() has synced @host */
 	bool touched; /* see apply_touched() */
 	struct beside *beside;
 	size_t nbeside;
-	/* The filesystems of the directories of all steps met: these are to be synced. */
+	/* The filesystems of the directories of all steps: those are synced. */
 	struct disk *disks;
 	size_t ndisks;
-	bool every_disk; /* there is one that cannot be named: all are synced */
-	/* Versions of objects with several names that steps have to do with. */
+	bool every_disk; /* a filesystem is not in @disks: everything is synced */
+	/* Identities of objects with several names that steps have moved. */
 	struct ident *shared;
 	size_t nshared;
 	bool shared_sorted;
@@ -51,7 +51,7 @@ struct disk {
 	int fd;
 };
 
-/* A directory of ours on the host's own filesystem, where the store cannot be. */
+/* A directory of ours on the host's own filesystem, if the store is on another one. */
 struct beside {
 	uint32_t layer;
 	uint64_t dev;
@@ -59,22 +59,26 @@ struct beside {
 };
 
 /*
- * Where one step happens. @host or @up may be negative if that directory does not exist. What
- * is staged, and then what it replaced, lies at staged/sname: in the upper; if that is on
- * another filesystem, as a copy beside the host's tree; in `old`, if plan_is_apart() or PLAN_ASIDE.
+ * The place of one step. @host or @up may be negative if that directory does not exist. The
+ * staged object, and later the one that it has replaced, is staged/sname: in the upper; as a
+ * copy beside the host's tree if the upper is on another filesystem; in `old` if
+ * plan_is_apart() or PLAN_ASIDE.
  */
 struct place {
 	int host, up, staged, old;
 	int store; /* `old` beside the upper, even if @old is elsewhere */
 	const char *name, *sname;
 	char slot[24]; /* its name in old */
-	char copy[24]; /* and there, if what is staged is not in the upper */
+	char copy[24]; /* its name there, if the staged object is not in the upper */
 };
 
 /* Finds the place of a step; ERR_CONFLICT if its directory on the host is gone. */
 int apply_at(struct apply *a, const struct plan_rec *r, struct place *p, struct err *e);
 
-/* And who lies there on the host (mode 0: nothing), which every step looks at first. */
+/*
+ * apply_at(), and the identity of the host's object (mode 0: none), which every step looks at
+ * first.
+ */
 int apply_meet(struct apply *a, const struct plan_rec *r, struct place *p,
 	       struct ident *now, struct err *e);
 
@@ -88,19 +92,20 @@ static inline bool apply_is_forced(const struct apply *a, const struct plan_rec 
 bool apply_is_here(const struct apply *a, const struct plan_rec *r);
 
 /*
- * The same if the host has what is expected there, by identity and by a lease: nobody writes to
- * it meanwhile. ERR_CONFLICT otherwise, and his is there again. @ours: what is staged.
+ * Exchanges the staged object and the host's if the host's is the expected one, by identity
+ * and by a lease: no process writes to it meanwhile. ERR_CONFLICT otherwise, and the host has
+ * its own again. @ours: the staged object.
  */
 int apply_exchange(struct apply *a, const struct plan_rec *r, const struct place *p,
 		   const struct ident *expected, const struct ident *ours, struct err *e);
 
-/* In `old`, where such an exchange has ever been begun. */
+/* Exists in `old` if an exchange by hand was ever begun there. */
 #define BY_HAND_MARK "by-hand"
 
-/* Puts what lies in `old` under the number of a step out of its way. -errno. */
+/* Renames what lies in `old` under the number of a step. -errno. */
 int apply_put_aside(const struct place *p);
 
-/* Errors that name the path. */
+/* Set errors that name the path; return -1. */
 int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struct err *e);
 int apply_conflict(struct apply *a, const struct plan_rec *r, const char *what,
 		   struct err *e);

@@ -16,9 +16,9 @@
 #include "base/fault.h"
 
 /*
- * File: magic, then records, each length + payload + length (so that it can be read from
- * either end), then an end mark with the number of records and a checksum of all before.
- * Host byte order: a plan never leaves its machine.
+ * The file: magic, then records, each as length, payload, length (so that it can be read from
+ * either end), then an end mark with the number of records and a checksum of everything
+ * before. Host byte order: a plan never leaves its machine.
  */
 static const char magic[8] = "stetpl2\n";
 
@@ -216,7 +216,7 @@ static int corrupt(struct err *e)
 	return err_set(e, ERR_CORRUPT, "a change list is damaged");
 }
 
-/* Makes [off, off + len) available; reads towards the side we are going. */
+/* Makes the bytes [off, off + len) available; reads ahead in the direction of the walk. */
 static const char *peek(struct plan *p, uint64_t off, size_t len, bool backwards)
 {
 	size_t want = len > BUFFER ? len : BUFFER;
@@ -307,7 +307,7 @@ uint64_t plan_count(const struct plan *p)
 	return p->count;
 }
 
-/* Takes @len bytes at @s apart. The checksum was right: this guards against our own bugs. */
+/* Decodes the @len bytes at @s. The checksum was right: this guards against our own bugs. */
 static int decode(const char *s, size_t len, struct plan_rec *r)
 {
 	struct fixed f;

@@ -10,10 +10,9 @@
 #include "layer/ident.h"
 
 /*
- * A change list on disk: what a commit is going to do, complete before the first step is
- * taken and never edited afterwards. It is written as a stream and read as a
- * stream, forwards to commit and backwards to undo, so that a million changes need no more
- * memory than one.
+ * A change list on disk: what an operation is going to do. It is complete before the first
+ * step is taken and never edited afterwards. It is written and read as a stream, forwards to
+ * commit and backwards to undo, so that a million changes need no more memory than one.
  */
 enum plan_kind {
 	PLAN_REPLACE = 1, /* exchange the staged object and the host's */
@@ -21,13 +20,18 @@ enum plan_kind {
 	PLAN_DELETE,	  /* move the host's object into the store */
 	PLAN_META,	  /* set attributes of the host's object in place */
 	PLAN_LINK,	  /* another name for an object of the host's */
-	/* A directory that chosen paths need, without its other contents. With something before
-	 * it (no directory): that makes room, and waits in old/s<serial>. */
+	/*
+	 * A directory that chosen paths need, without its other contents. An object that was
+	 * in its place (no directory) makes room and waits in old/s<serial>.
+	 */
 	PLAN_MKDIR,
 	PLAN_DIR,  /* attributes of a directory, set when all else is done */
 	PLAN_BASE, /* no step: what the host had when the command ended */
-	/* In an undo that leaves a replaced object to the host: what was there before is the
-	 * transaction's no more. From its place in the upper to old/<serial> and back. */
+	/*
+	 * In an undo that leaves a replaced object to the host: what was there before no
+	 * longer belongs to the transaction. It moves from its place in the upper to
+	 * old/<serial>, and back.
+	 */
 	PLAN_LEAVE,
 };
 
@@ -43,40 +47,53 @@ enum plan_flag {
 	PLAN_XATTR = 1 << 4,  /* META, DIR: extended attributes differ too */
 	PLAN_STAGED = 1 << 7, /* LINK: in a staged directory, before that is moved */
 	PLAN_TIMES = 1 << 6,  /* DIR: on the host only the mtime changes */
-	/* REPLACE: what is staged was made of both sides and lies apart. The command's own
-	 * stays in the upper; with PLAN_PARK it waits in old/<serial>. */
+	/*
+	 * REPLACE: the staged object was merged from both sides and lies apart. The command's
+	 * own version stays in the upper; with PLAN_PARK it waits in old/<serial>.
+	 */
 	PLAN_MERGED = 1 << 8,
 	PLAN_UNDONE = 1 << 10, /* among what is known (host/known.h): it was taken back */
-	/* In the list of an undo: the transaction has something newer at the place in the
-	 * upper. REPLACE, CREATE: what was committed goes to old/a<serial> instead, and comes
-	 * from there again. LINK: is in a directory that does. DIR: attributes of the upper's
-	 * directory alone, which stay as they were: @after, in both directions. */
+	/*
+	 * In the list of an undo: the transaction has something newer at the place in the
+	 * upper. REPLACE, CREATE: the committed object goes to old/a<serial> instead, and
+	 * comes from there again. LINK: the link is in a directory that does. DIR: only
+	 * attributes of the upper's directory, which stay as they were: @after, in both
+	 * directions.
+	 */
 	PLAN_ASIDE = 1 << 11,
-	/* REPLACE: what is staged is a file that carries no marks. MKDIR: a directory that is
-	 * no copy of one of the host's. */
+	/*
+	 * REPLACE: the staged object is a file without marks. MKDIR: a directory that is no
+	 * copy of one of the host's.
+	 */
 	PLAN_BARE = 1 << 9,
-	/* REPLACE: what takes the place is another name of the host's object @link. The step
-	 * itself makes that name, in old/s<serial>: never in the upper, where the sandbox could
-	 * write to it, and gone again if the step is taken back. The command's own is as with
-	 * PLAN_MERGED. */
+	/*
+	 * REPLACE: another name of the host's object @link takes the place. The step itself
+	 * makes that name, in old/s<serial>: never in the upper, where the sandbox could write
+	 * to it, and it goes if the step is taken back. The command's own version is kept as
+	 * with PLAN_MERGED.
+	 */
 	PLAN_LINKED = 1 << 12,
-	/* In the list of an undo or redo: the host has another version there than the commit's
-	 * list says, which holds the same. */
+	/*
+	 * In the list of an undo or redo: the host has another version there than the commit's
+	 * list says, with the same content.
+	 */
 	PLAN_TOUCHED = 1 << 13,
-	/* BASE: it was there when the command ended, but whether the command saw it so is not
-	 * known: it had changed, or come, since the beginning. */
+	/*
+	 * BASE: the object existed when the command ended, but had changed or appeared since
+	 * the beginning: it is not known whether the command saw it so.
+	 */
 	PLAN_LATE = 1 << 14,
-	/* BASE: the host has nothing there, and may have had until just before. */
+	/* BASE: the host has nothing there, and may have deleted it just before. */
 	PLAN_DOUBT = 1 << 15,
 	/* UNDO: of a step that a decision of the user's had forced */
 	PLAN_DECIDED = 1 << 16,
 };
 
 /*
- * Where the user has let a step go on although the host had something else than expected, the
- * list that was made for that says so: @after (of an undo) or @before (of a redo) is what the
- * host had. REPLACE: mode 0 on one side: there was nothing. DELETE with @after: what the host
- * had takes the place in old/ of what comes back.
+ * If the user let a step go on although the host had another object than expected, the list
+ * that was made for that says which: @after (of an undo) or @before (of a redo) is the host's
+ * object. REPLACE: mode 0 on one side: there was none. DELETE with @after: the host's object
+ * takes the place in old/ of the object that comes back.
  */
 struct plan_rec {
 	enum plan_kind kind;
@@ -93,15 +110,17 @@ struct plan_rec {
 	uint32_t nxbefore, nxafter;
 };
 
-/* Does what is to take the place lie in old/ (beside the tree, if that is on another filesystem)
- * and not in the upper? */
+/*
+ * Does the object that takes the place lie in old/ (beside the tree, if that is on another
+ * filesystem) and not in the upper?
+ */
 static inline bool plan_is_apart(const struct plan_rec *r)
 {
 	return r->flags & (PLAN_MERGED | PLAN_LINKED) ||
 	       (r->kind == PLAN_MKDIR && r->before.mode);
 }
 
-/* A record that outlives the one it was made of; @link is not kept. */
+/* Copies a record, so that it outlives the plan; @link is not kept. */
 void plan_rec_copy(struct plan_rec *to, const struct plan_rec *from);
 void plan_rec_free(struct plan_rec *r);
 
@@ -122,7 +141,7 @@ int plan_flush(struct plan_writer *w, struct err *e);
 /* Writes the end mark and the checksum, makes the file and its name durable, closes it. The
  * number of records is returned in *n. */
 int plan_finish(struct plan_writer *w, uint64_t *n, struct err *e);
-/* The same, but not durable: for what can be done without. */
+/* plan_finish() without making the file durable: for lists that may be lost. */
 int plan_finish_lazily(struct plan_writer *w, struct err *e);
 void plan_abandon(struct plan_writer *w); /* closes and deletes; NULL is fine */
 

@@ -9,8 +9,8 @@
 #include "sys/fs.h"
 
 /*
- * Objects with several names. A step that moves one name, or makes another, moves the ctime
- * of them all, also of a name in a directory that is looked at for what others have done.
+ * Objects with several names. A step that moves one name, or makes another, moves the ctime of
+ * the inode, also for a name in a directory that is searched for changes of others.
  */
 
 static void note(struct apply *a, const struct ident *id)
@@ -23,8 +23,8 @@ static void note(struct apply *a, const struct ident *id)
 }
 
 /*
- * The list does not have the object that a link is made to, only what it held: by that it is
- * told from one that somebody has written to.
+ * The list does not have the object that a link is made to, only its content: that tells it
+ * from one that was written to.
  */
 static void note_target(struct apply *a, const struct plan_rec *r)
 {

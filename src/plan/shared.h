@@ -6,14 +6,17 @@
 #include "plan/parts.h"
 
 /*
- * Before apply_check() and apply_backward(), of each step: if the object has several names,
- * moving this one moves the ctime of them all, and that is no change of somebody else's.
- * @forward: what the step takes away, which apply_forward() notes by itself; else what it has
- * put there.
+ * Call it for each step before apply_check() and apply_backward(). If the object has several
+ * names, moving one moves the ctime of all, which is no change of somebody else. @forward: the
+ * object that the step takes away, which apply_forward() notes by itself; else the object that
+ * it has put there.
  */
 void apply_note_shared(struct apply *a, const struct plan_rec *r, bool forward);
 
-/* Is it one that apply_note_shared() knows, as it was? Then its ctime may be our doing. */
+/*
+ * Is @id an object that apply_note_shared() was told of, unchanged? Then its ctime may be our
+ * doing.
+ */
 bool apply_is_shared(struct apply *a, const struct ident *id);
 
 #endif

@@ -83,7 +83,10 @@ bool apply_saw_one(struct apply *a, uint32_t layer, const char *rel)
 	apply_at(a, &r, &p, &e);
 	if (p.up < 0 || ident_at(p.up, p.name, &up) < 0 || !S_ISDIR(up.mode))
 		return false;
-	/* Those that were copied ahead bear no mark; without a time of birth nobody can tell. */
+	/*
+	 * Files that were copied ahead have no mark; without a time of birth it cannot be
+	 * told.
+	 */
 	return meta_is_copy(p.up, p.name) || !up.btime ||
 	       up.btime < a->layers[layer].copied_ns;
 }
@@ -122,7 +125,7 @@ int apply_list(struct apply *a, uint32_t layer, const char *rel, struct fs_names
 	return fd < 0 ? TAKE_FD(fd) : fs_names_read(fd, out);
 }
 
-/* A copy that staging will not touch gets what the plan says of it. */
+/* A copy that staging does not touch gets the attributes of the plan here. */
 static int dress_copy(struct apply *a, struct plan_rec *r, const struct place *p,
 		      struct err *e)
 {
@@ -138,7 +141,7 @@ static int dress_copy(struct apply *a, struct plan_rec *r, const struct place *p
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* The group that the sandbox would have given it, had it known it; -1: as it is. */
+/* The group that the object would have got outside of the sandbox; -1: it stays. */
 static gid_t right_group(struct apply *a, const struct plan_rec *r, const struct place *p)
 {
 	struct stat parent;
@@ -152,7 +155,7 @@ static gid_t right_group(struct apply *a, const struct plan_rec *r, const struct
 	return (gid_t)-1;
 }
 
-/* chown(2) will say no to others. */
+/* chown(2) refuses other groups. */
 static bool may_give(gid_t gid)
 {
 	gid_t groups[NGROUPS_MAX];
@@ -184,8 +187,8 @@ int apply_regroup(struct apply *a, struct plan_rec *r, struct err *e)
 }
 
 /*
- * Putting a copy into a directory of the upper moves its mtime, which is the command's. It is
- * noted in `old`, as the target of a link, until it is back.
+ * Replacing a name in a directory of the upper moves its mtime, which the command has set. The
+ * mtime is noted in `old`, as the target of a link, until it is set again.
  */
 #define UNSHARED "apart-in"
 
@@ -289,7 +292,7 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 		(*objects)++;
 		return 0;
 	}
-	/* Its directory on the host may be one that the plan itself is to make. */
+	/* The directory on the host may be one that the plan itself is to make. */
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
 	x = meta_strip(p.up, p.name, a->layers[r->layer].gid, gid, objects, &touched);
@@ -298,8 +301,8 @@ int apply_stage(struct apply *a, const struct plan_rec *r, uint64_t *objects,
 }
 
 /*
- * The highest directory of the layer that is on the same filesystem as the host's directory
- * at hand, so that renames reach it: for a nested subvolume that is its own root.
+ * Finds the highest directory of the layer on the filesystem of the host's directory at hand,
+ * so that renames reach it: for a nested subvolume that is its own root.
  */
 static int same_fs_top(struct apply *a, const struct plan_rec *r, dev_t dev)
 {
@@ -323,7 +326,7 @@ static int same_fs_top(struct apply *a, const struct plan_rec *r, dev_t dev)
 	return -EXDEV;
 }
 
-/* .stet-<uid>/<transaction>-<layer>, there: names that are found again after a crash. */
+/* Opens .stet-<uid>/<transaction>-<layer> there: a name that is found again after a crash. */
 static int open_beside(struct apply *a, const struct plan_rec *r, int top, bool make)
 {
 	const char *up = a->layers[r->layer].upper;
@@ -361,7 +364,7 @@ static int open_beside(struct apply *a, const struct plan_rec *r, int top, bool 
 	return x < 0 ? -errno : x;
 }
 
-/* The host's directory of a step, or the nearest above one that is still to be made. */
+/* The host's directory of a step, or the nearest existing directory above it. */
 static int look_above(struct apply *a, const struct plan_rec *r, struct stat *st)
 {
 	int root = a->roots[r->layer].host;
@@ -381,12 +384,15 @@ static int look_above(struct apply *a, const struct plan_rec *r, struct stat *st
 	return fstat(root, st) < 0 ? -errno : 0;
 }
 
-/* Must what is staged be copied to the host's filesystem first? */
+/* Must the staged object be copied to the host's filesystem first? */
 static bool is_elsewhere(struct apply *a, const struct plan_rec *r)
 {
 	struct stat host, up;
 
-	/* The same for all of one directory; most come in a row. */
+	/*
+	 * The answer is the same for all steps of one directory, which mostly follow each
+	 * other.
+	 */
 	if (a->host >= 0 && a->elsewhere >= 0)
 		return a->elsewhere;
 	a->elsewhere = look_above(a, r, &host) == 0 &&
@@ -436,7 +442,7 @@ static int write_text(int dir, const char *name, const struct buf *text)
 	return 0;
 }
 
-/* Attributes of the command's own version; the time is the merge's, which neither side made. */
+/* Sets the attributes of the command's own version; the mtime is that of the merge. */
 static int dress_merged(const struct place *p)
 {
 	AUTO_BUF struct buf attrs = BUF_INIT;
@@ -519,7 +525,7 @@ static int sync_tree(int dirfd, const char *name)
 	do {
 		fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	} while (fd < 0 && errno == EACCES && ns_gain_override() == 0);
-	/* A link or a socket is durable with its directory. */
+	/* A link or a socket becomes durable with its directory. */
 	if (fd < 0)
 		return errno == ELOOP || errno == ENXIO ? 0 : -errno;
 	if (fstat(fd, &st) < 0)
@@ -552,7 +558,10 @@ int apply_sync_staged(struct apply *a, const struct plan_rec *r, struct err *e)
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* One that may be searched but not read cannot be made durable alone: then with all of @root. */
+/*
+ * A directory that may be searched and not read cannot be synced alone: the filesystem of
+ * @root is.
+ */
 static int sync_dir(int dir, int root)
 {
 	if (dir < 0 || fsync(dir) == 0)
@@ -564,7 +573,7 @@ static int sync_dir(int dir, int root)
 
 int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 {
-	/* The same directory as in the step before: done. */
+	/* The directory was synced for the step before. */
 	bool again = a->host >= 0 && a->synced && apply_is_here(a, r);
 	const struct roots *root;
 	struct place p;
@@ -580,8 +589,10 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 		AUTO_CLOSE int fd = -1;
 		struct ident now;
 
-		/* Opening a FIFO would be noticed at its other end; and what a directory has
-		 * replaced may be there again. */
+		/*
+		 * Opening a FIFO would be noticed at its other end; and an object that a
+		 * directory had replaced may be there again.
+		 */
 		x = ident_at(p.host, p.name, &now);
 		if (x == 0 && (S_ISREG(now.mode) || S_ISDIR(now.mode)))
 			fd = fs_open_read(p.host, p.name);
@@ -592,7 +603,7 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 	x = FAULT_POINT("stage.fsync-dir");
 	if (x == 0)
 		x = sync_dir(p.host, root->host);
-	/* Some of one directory's steps come from the upper, others (merged, aside) from `old`. */
+	/* Steps of one directory come from the upper or (merged, aside) from `old`. */
 	if (x == 0)
 		x = sync_dir(r->flags & PLAN_CROSS ? p.staged : p.up, root->up);
 	if (x == 0)
@@ -602,8 +613,8 @@ int apply_sync_dirs(struct apply *a, const struct plan_rec *r, struct err *e)
 }
 
 /*
- * A descriptor to sync the filesystem of @dir by: it must be one that may be read. A directory
- * that may only be searched is mostly on the same one as the top of a layer. -errno.
+ * A descriptor to sync the filesystem of @dir by, of a directory that may be read. A directory
+ * that may only be searched is mostly on the same filesystem as the top of a layer. -errno.
  */
 static int open_disk(const struct apply *a, int dir, dev_t dev)
 {

@@ -29,9 +29,9 @@ static void aside_name(const struct place *p, char name[32])
 }
 
 /*
- * The second name of what is on the host, so that it can be replaced without ever being
- * missed. What can have none (a directory, a file of somebody else's) moves there, and the
- * place is empty for a moment.
+ * Gives the host's object a second name, so that it can be replaced without ever being
+ * missing. An object that can have none (a directory, a file of another user) moves there, and
+ * its place is empty for a moment.
  */
 static int put_beside(const struct place *p, const char *aside)
 {
@@ -51,7 +51,10 @@ static int put_beside(const struct place *p, const char *aside)
 		       : -errno;
 }
 
-/* Somebody may have saved in between: his is not overwritten knowingly. */
+/*
+ * Is the object still the same? Another process may have saved in between, which must not be
+ * overwritten knowingly.
+ */
 static bool is_still(const struct place *p, const char *aside)
 {
 	struct stat host, kept;
@@ -132,7 +135,10 @@ int apply_resume(struct apply *a, const struct place *p)
 	if (is_same(&kept, &host))
 		return FAULT_AT("swap.forget") || unlinkat(p->old, aside, 0) < 0 ? -errno
 										 : 0;
-	/* What came to the place meanwhile is somebody else's; ours is kept for him. */
+	/*
+	 * The object that came to the place meanwhile is somebody else's and stays; ours is
+	 * kept.
+	 */
 	snprintf(name, sizeof(name), "%s~", aside);
 	return move_name(p->old, aside, p->old, name, 0);
 }
