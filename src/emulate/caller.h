@@ -12,18 +12,21 @@
 #include "sys/fsuid.h"
 
 /*
- * Names in a call that somebody inside waits for: what they mean to the caller (sys/callpath.h),
- * if that lies in the sandbox's view. The caller may go, and another process get its number; who
- * looks asks afterwards whether the call still waits (unotify_valid()).
+ * Resolves the paths of a call of the inside that waits for an answer, as the kernel would for
+ * the caller (sys/callpath.h), if they lie in the view of the sandbox. The caller may be gone,
+ * and another process may have its number: ask unotify_valid() afterwards.
  */
 
-/* Without following a link. */
+/* Is the object a directory? A link is not followed. */
 bool caller_is_directory(const struct viewmounts *m, pid_t pid, int dirfd,
 			 const char *path);
-/* From the working directory, without following a link. */
+/* stat(2) of a path, from the caller's working directory; a link is not followed. */
 bool caller_stat(pid_t pid, const char *path, struct stat *st);
 
-/* A last component, and the directory that holds it, which lies in @mount of the view. */
+/*
+ * The last component of a path, and the directory that holds it, which lies in mount @mount of
+ * the view.
+ */
 struct caller_place {
 	struct callpath path;
 	int dir;
@@ -32,13 +35,13 @@ struct caller_place {
 };
 
 /*
- * What can be learned only with rights over the caller: where @path begins, and that the caller's
- * root directory is the command's. caller_end() is due in any case. All return 0 or -errno; with
- * each, the kernel is the one to answer the caller.
+ * The part that needs rights over the caller: where @path begins, and that the caller's root
+ * directory is the command's. caller_end() is due in any case. 0 or -errno; after an error the
+ * kernel has to answer the caller.
  */
 int caller_start(struct caller_place *p, const struct viewmounts *m, pid_t pid, int dirfd,
 		 const char *path);
-/* The rest, with the caller's own rights. */
+/* The rest of the path, with the caller's own rights. */
 int caller_find(struct caller_place *p, const struct viewmounts *m);
 void caller_end(struct caller_place *p);
 

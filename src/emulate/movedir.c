@@ -19,12 +19,14 @@
 #include "sys/fs.h"
 
 /*
- * Names that are held, in bytes: at all depths together, and at each depth at least. A level gets
- * by with as little as that; it then reads its directory several times.
+ * Bytes of names that are kept: at all depths together, and at least at each depth. With less
+ * a level reads its directory several times.
  */
 enum { NAMES_MAX = 1 << 20, NAMES_MIN = 4096, DEPTH_MAX = 4096 };
 
-/* Entries that others add to a directory while it is emptied: so often it is gone through again. */
+/*
+ * How often a directory is read again that other processes add entries to while it is emptied.
+ */
 enum { TRIES = 16 };
 
 struct job {
@@ -32,7 +34,10 @@ struct job {
 	unsigned depth;
 };
 
-/* Some names of a directory, one behind the other: moving entries while reading would skip some. */
+/*
+ * Some names of a directory, one behind the other: moving entries while reading would skip
+ * some of them.
+ */
 struct names {
 	struct buf data;
 	bool more; /* there are others */
@@ -93,13 +98,13 @@ static int check_empty(int dir)
 	return -errno;
 }
 
-/* In the same mount, and no link. */
+/* Opens a directory in the same mount; no link is followed. */
 static int open_dir(int at, const char *name)
 {
 	return fs_open_dir_here(at, name, O_RDONLY);
 }
 
-/* A directory may have been given an ACL by the one that it was made in. */
+/* Removes ACLs that the new directory has inherited. */
 static int drop_acls(int fd)
 {
 	static const char *const acls[] = { ACL_ACCESS, ACL_DEFAULT };
@@ -137,7 +142,7 @@ static void set_times(int fd, const struct stat *st)
 	futimens(fd, (struct timespec[]){ st->st_atim, st->st_mtim });
 }
 
-/* @to becomes what @from was when @st was taken. */
+/* Gives @to the attributes that @from had when @st was taken. */
 static int dress(int from, int to, const struct stat *st)
 {
 	struct stat now;
@@ -157,7 +162,7 @@ static int dress(int from, int to, const struct stat *st)
 										 : 0;
 }
 
-/* What came from @from to @to goes back; nothing that has come to be there is replaced. */
+/* Moves the entries back from @to to @from; no new entry is replaced. */
 static void take_back(struct job *j, int from, int to, const struct stat *st)
 {
 	struct names ns;
@@ -194,7 +199,10 @@ static int move_entries(struct job *j, int from, int to)
 	return r;
 }
 
-/* Into the new directory @to, which becomes like @from; or else nothing is different. */
+/*
+ * Moves all entries into the new directory @to, which becomes like @from; on failure nothing
+ * has changed.
+ */
 static int pour(struct job *j, int from, int to, const struct stat *st)
 {
 	int r = drop_acls(to);
@@ -208,7 +216,10 @@ static int pour(struct job *j, int from, int to, const struct stat *st)
 	return r;
 }
 
-/* @at/@name, which was poured from @from into @to, goes, with what others have added meanwhile. */
+/*
+ * Removes @at/@name, whose entries were moved from @from to @to, with entries that were added
+ * meanwhile.
+ */
 static int remove_poured(struct job *j, int at, const char *name, int from, int to,
 			 const struct stat *st)
 {
@@ -249,13 +260,16 @@ static int move_directory(struct job *j, int from, int to, const char *name)
 	return r;
 }
 
-/* Somebody else has moved or deleted it meanwhile. */
+/* Has another process moved or deleted it meanwhile? */
 static bool is_gone(int dir, const char *name)
 {
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
-/* One entry; a directory that will not go is made anew and emptied into the new one. */
+/*
+ * Moves one entry; a directory that the kernel does not move is made anew and its entries are
+ * moved.
+ */
 static int move_entry(struct job *j, int from, int to, const char *name)
 {
 	int r;
@@ -289,8 +303,8 @@ static bool may(int fd, int mode)
 }
 
 /*
- * The kernel has asked the same, but of a name, which may be another directory's by now: what
- * is emptied with our own rights must be what the caller could have renamed.
+ * Could the caller have renamed this directory? The kernel has checked that for a name, which
+ * may be another directory by now, and the entries are moved with our own rights.
  */
 static int may_leave(int sd, int src, int dd, const struct fsuid *g)
 {
@@ -308,7 +322,7 @@ static int may_leave(int sd, int src, int dd, const struct fsuid *g)
 	return 0;
 }
 
-/* What a plain rename cannot fail with is said as what makes programs copy instead. */
+/* Errors that rename(2) does not give are reported as EXDEV, which makes programs copy. */
 static int plain_error(int r)
 {
 	switch (r) {
@@ -334,7 +348,7 @@ static int spare_name(char *name, size_t len)
 	return 0;
 }
 
-/* The new directory, if it is the one that was made, and not another that took its name. */
+/* Opens the new directory, if the name still leads to the one that was made. */
 static int open_made(int dd, const char *name)
 {
 	AUTO_CLOSE int fd = open_dir(dd, name);
@@ -350,8 +364,8 @@ static int open_made(int dd, const char *name)
 }
 
 /*
- * All is under its new name: the old one goes, with what others have put there meanwhile. If they
- * go on with that, it is to everybody a directory that they have made.
+ * Everything is under its new name: the old directory is removed, with entries that were added
+ * meanwhile. If processes keep adding entries, it stays as a directory that they have made.
  */
 static void remove_old(struct job *j, int sd, const char *sn, int src, int tmp,
 		       const struct stat *st, const struct fsuid *g)
@@ -366,7 +380,7 @@ static void remove_old(struct job *j, int sd, const char *sn, int src, int tmp,
 	}
 }
 
-/* With our own rights but where it says otherwise. */
+/* The rename itself; with our own rights except where @g is put on. */
 static int move(int sd, const char *sn, int dd, const char *dn, const struct fsuid *g)
 {
 	AUTO_CLOSE int src = -1, tmp = -1;

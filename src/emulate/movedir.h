@@ -19,9 +19,9 @@
 int movedir(int sd, const char *sn, int dd, const char *dn, const struct fsuid *g);
 
 /*
- * renameat2(RENAME_EXCHANGE) of the same two where at least one is such a directory: three
- * renames, by way of a name beside the second. For a moment a name is missing, which
- * the kernel's own exchange never lets anybody see.
+ * renameat2(RENAME_EXCHANGE) of two names where at least one is such a directory: three
+ * renames, by way of a name beside the second. For a moment a name is missing, which never
+ * happens in the kernel's own exchange.
  */
 int movedir_exchange(int sd, const char *sn, int dd, const char *dn,
 		     const struct fsuid *g);

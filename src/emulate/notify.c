@@ -98,10 +98,10 @@ static void decode(const struct seccomp_data *d, struct rename_args *a)
 								   : 0 };
 }
 
-/* What a helper says if the call is the kernel's to answer. */
+/* The result of a helper if the kernel has to answer the call. */
 enum { LEAVE = 1 };
 
-/* One at a time in a mount: what one is emptying is not to be emptied by another. */
+/* One helper at a time in a mount: two must not empty the same directory. */
 static int wait_for_turn(const struct notify *n, uint64_t mount)
 {
 	struct flock turn = { .l_type = F_WRLCK,
@@ -116,7 +116,7 @@ static int wait_for_turn(const struct notify *n, uint64_t mount)
 	return r < 0 ? -errno : 0;
 }
 
-/* As the kernel does it, or else with what it lacks. */
+/* Tries what the kernel can do, then what it cannot. */
 static int rename_places(const struct notify *n, const struct caller_place *from,
 			 const struct caller_place *to, unsigned flags,
 			 const struct fsuid *caller)
@@ -132,7 +132,7 @@ static int rename_places(const struct notify *n, const struct caller_place *from
 		return r;
 	if (!unotify_valid(&n->u, n->u.req->id))
 		return -ENOENT;
-	/* Whoever had the turn before may have taken it away. */
+	/* The helper before may have moved it away. */
 	if (renameat2(from->dir, from->name, to->dir, to->name, flags) == 0)
 		return 0;
 	if (errno != EXDEV)
@@ -147,7 +147,7 @@ static int rename_places(const struct notify *n, const struct caller_place *from
 	return movedir(from->dir, from->name, to->dir, to->name, caller);
 }
 
-/* "name/" is a directory's, or nothing's. */
+/* Does the path end in a slash? Then it can only be a directory. */
 static bool has_slash(const char *path)
 {
 	size_t n = strlen(path);
@@ -163,7 +163,10 @@ static bool is_directory(const struct caller_place *p)
 	       S_ISDIR(st.st_mode);
 }
 
-/* With rights over the caller first, then with no more than its own. */
+/*
+ * Resolves both names: first with rights over the caller, then with no more than the caller's
+ * own.
+ */
 static int find_places(const struct notify *n, const struct rename_args *a,
 		       const char *old, const char *new, struct caller_place *from,
 		       struct caller_place *to, struct fsuid *caller)
@@ -187,7 +190,7 @@ static int find_places(const struct notify *n, const struct rename_args *a,
 	return has_slash(new) && !is_directory(to) ? LEAVE : 0;
 }
 
-/* In a child: the rename, done for the caller. */
+/* Carries out the rename for the caller; runs in a child. */
 static int rename_for(const struct notify *n, const struct rename_args *a,
 		      const char *old)
 {
@@ -206,7 +209,10 @@ static int rename_for(const struct notify *n, const struct rename_args *a,
 	return r;
 }
 
-/* Is it one that the kernel may refuse? Else it is let through. */
+/*
+ * Can the kernel refuse this rename with EXDEV, because a directory is renamed? Other renames
+ * are let through.
+ */
 static bool concerns_directory(const struct notify *n, const struct rename_args *a,
 			       const char *old)
 {
@@ -220,7 +226,7 @@ static bool concerns_directory(const struct notify *n, const struct rename_args 
 	       caller_is_directory(&n->mounts, pid, a->newdir, new);
 }
 
-/* Two descriptors for each level of a tree. */
+/* A move needs two descriptors for each level of a tree. */
 static void allow_descriptors(void)
 {
 	struct rlimit l;
@@ -268,17 +274,17 @@ void notify_reaped(struct notify *n, pid_t pid, int status)
 	if (!helpers_has(&n->helpers, pid))
 		return;
 	if (WIFSTOPPED(status)) {
-		/* Somebody waits for it, and others may wait for their turn. */
+		/* A caller waits for the helper, and other helpers may wait for their turn. */
 		kill(pid, SIGCONT);
 		return;
 	}
 	call = helpers_remove(&n->helpers, pid);
-	/* It has not come to its end: nobody else will answer. */
+	/* The helper was killed: no other process will answer its caller. */
 	if (status)
 		unotify_answer(&n->u, call, -EIO, false);
 }
 
-/* Is it git that calls? By its name alone: nobody gains anything by it. */
+/* Is the caller git? Only its name is looked at: no process gains anything by it. */
 static bool is_git(pid_t pid)
 {
 	char name[64], exe[PATH_MAX];
@@ -294,7 +300,7 @@ static bool is_git(pid_t pid)
 	return base && strcmp(base, "/git") == 0;
 }
 
-/* Is it a file that was there before anything ran inside? */
+/* Is @path a regular file that existed before anything ran inside? */
 static bool is_older(const struct notify *n, const char *path)
 {
 	struct stat st;
@@ -306,9 +312,9 @@ static bool is_older(const struct notify *n, const char *path)
 }
 
 /*
- * A new name of a file that the host has gets another inode number than the first one. git compares
- * the two, and dies if they differ; where it cannot link, it copies. So it is told that it cannot.
- * Others do not look, and get their link.
+ * A new link to a file of the host gets another inode number than the first name. git compares
+ * the two and gives up if they differ; if it cannot link, it copies. So git is told EXDEV.
+ * Other programs do not compare, and get their link.
  */
 static int serve_link(struct notify *n)
 {
@@ -323,9 +329,9 @@ static int serve_link(struct notify *n)
 }
 
 /*
- * Setting limits of another process. Its number is no memory of the caller's, so that what is let
- * through is what was asked. A helper that is given that number only then fails as if it had been
- * killed.
+ * prlimit(2) on another process. The pid is in a register, so the call that is let through is
+ * the one that was checked. A helper that gets that pid only later then fails as if it had
+ * been killed.
  */
 static int serve_limits(struct notify *n)
 {

@@ -28,12 +28,17 @@
  * Execs are the gate's (gate/gate.h).
  */
 
-/* In the process to be confined (no_new_privs set): -> listener fd, or -errno. @gate: execs
- * are held, too. @lone: only the user's own ids are mapped, and no other group is shown. */
+/*
+ * Installs the filter in the process to be confined (no_new_privs is set); returns the
+ * listener, or -errno. @gate: execs are held, too. @lone: only the user's own ids are mapped,
+ * and no other group is shown.
+ */
 int notify_install(bool gate, bool lone);
 
-/* The same for another filter, without a listener: nobody gets mounts of his own, or undoes one
- * (view_pins_host()). 0 or -errno. */
+/*
+ * Installs another filter, without a listener: no process may make mount namespaces of its own
+ * or unmount (view_pins_host()). 0 or -errno.
+ */
 int notify_pin(void);
 
 struct notify {
@@ -46,10 +51,10 @@ struct notify {
 	struct viewmounts mounts;
 };
 
-/* Answers one request if there is one. 0, or -errno if the listener is of no use any more. */
+/* Answers one request if there is one. 0, or -errno if the listener cannot be used any more. */
 int notify_serve(struct notify *n);
 
-/* A child of PID 1's has ended or stopped: it may have been a helper, for whom somebody waits. */
+/* A child of PID 1 has ended or stopped: if it was a helper, its caller is answered. */
 void notify_reaped(struct notify *n, pid_t pid, int status);
 
 #endif

@@ -117,10 +117,13 @@ bool viewmounts_is_ours(const struct viewmounts *m, pid_t caller, pid_t target)
 
 	if (target <= 0)
 		return false;
-	/* Who has a process namespace of its own numbers, and sees, only what is in there. */
+	/*
+	 * A process with a pid namespace of its own sees, and names, only the processes in
+	 * there.
+	 */
 	if (look_at(caller, "ns/pid", &st) == 0 && !same(&st, &m->processes))
 		return false;
-	/* Nobody else can get into the user namespace that we are in. */
+	/* No other process can get into our user namespace. */
 	if (look_at(getpid(), "ns/user", &own) < 0)
 		return true;
 	switch (look_at(target, "ns/user", &st)) {

@@ -9,14 +9,14 @@
 #include <sys/types.h>
 
 /*
- * The overlay mounts of the sandbox's view, as the command's mount namespace has them, noted
- * before the command runs. Only below these does PID 1 act for somebody inside. A mount that the
- * inside makes for itself is none of them, and what lies in a mount is asked of the descriptor
- * that is then used.
+ * The overlay mounts of the view, as the command's mount namespace has them, noted before the
+ * command runs. Only below these does PID 1 act for a process inside. A mount that the inside
+ * makes for itself is none of them. The mount of an object is asked of the descriptor that is
+ * then used.
  *
- * Mount numbers are given anew when a mount is gone. The mounts noted here stay: all but the first
- * are locked to the one below, also when root inside detaches the whole tree, and the descriptor
- * of the first one keeps it.
+ * The kernel reuses mount numbers. The mounts noted here stay: all but the first are locked to
+ * the one below, also when root inside detaches the whole tree, and a descriptor of the first
+ * one is held.
  */
 struct viewmounts {
 	int root; /* O_PATH: the command's root directory */
@@ -27,20 +27,22 @@ struct viewmounts {
 	struct stat users, processes; /* its user namespace; PID 1's process namespace */
 };
 
-/* @pid: the command's process, which is ours still, in its last namespaces and with its last
- * root. 0 or -errno. */
+/*
+ * Notes the mounts. @pid is the command's process, which still runs our code, in its last
+ * namespaces and with its last root. 0 or -errno.
+ */
 int viewmounts_note(struct viewmounts *m, pid_t pid);
 
-/* Does @fd lie in one of them? In which one is *mount. */
+/* Does @fd lie in one of the mounts? *mount is its number. */
 bool viewmounts_has(const struct viewmounts *m, int fd, uint64_t *mount);
 
 /* Is @fd the root directory that the command has? */
 bool viewmounts_is_root(const struct viewmounts *m, int fd);
 
-/* Has @pid its capabilities in the command's own user namespace? */
+/* Has @pid its capabilities in the command's user namespace? */
 bool viewmounts_users(const struct viewmounts *m, pid_t pid);
 
-/* Is @target, a number that @caller has given, a process of ours? */
+/* Does pid @target, as @caller sees it, mean a process of ours? */
 bool viewmounts_is_ours(const struct viewmounts *m, pid_t caller, pid_t target);
 
 #endif

@@ -14,12 +14,12 @@ static bool is_there(int dirfd, const char *name)
 {
 	struct stat st;
 
-	/* What cannot be told is not denied. */
+	/* A look that fails counts as yes. */
 	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
 	       (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* At or below @rel of @layer. */
+/* Has the state an entry at or below @rel of @layer? */
 static bool holds(const struct ck_state *s, uint32_t layer, const char *rel)
 {
 	size_t len = strlen(rel);

@@ -4,7 +4,7 @@
 
 #include "timeline/timeline.h"
 
-/* Has @path been known to the host, the layers or any checkpoint, or is it now? 1, 0 or -1. */
+/* Is @path, or was it, on the host, in the layers or in any checkpoint? 1, 0 or -1. */
 int timeline_knows(struct timeline *c, const char *path, struct err *e);
 
 #endif

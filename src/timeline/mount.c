@@ -23,8 +23,9 @@
 #include "txn/prune.h"
 
 /*
- * A part of an upper cannot be put back by itself: what shows at a path depends on the
- * directories above it. overlayfs knows the rules, so it is let do it.
+ * A part of an upper cannot be restored by itself: what shows at a path depends on the
+ * directories above it. overlayfs has these rules, so the part is restored through a mounted
+ * overlay.
  */
 
 static bool concerned(const struct ck_layer *l, const char *const *paths)
@@ -62,7 +63,7 @@ static int mount_layer(const struct change_layer *cl, const char *work, int *fd)
 	return *fd < 0 ? -errno : 0;
 }
 
-/* In a child of its own: what is mounted goes with it. */
+/* In a child: its mount goes with it. */
 static int child(struct timeline *c, const char *const *paths, char *const *work,
 		 int steps, struct err *e)
 {

@@ -6,7 +6,10 @@
 
 /* Private to the room. */
 
-/* Makes @paths what @target has there, through an overlay mounted for it, seen by nobody. */
+/*
+ * Makes @paths what @target says, through an overlay that is mounted in a namespace of its
+ * own.
+ */
 int timeline_mount_go(struct timeline *c, const struct ck_state *now,
 		      const struct ck_state *target, const char *const *paths,
 		      struct err *e);

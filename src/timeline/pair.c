@@ -80,7 +80,7 @@ static int pair_layer(struct timeline *c, uint32_t i, const struct ck_state *a,
 	return ck_pair(&c->layers, a, b, i, before, after, e);
 }
 
-/* What the layers are at this moment; contents stay where they are. */
+/* The state of the layers at this moment; contents are not copied. */
 static int present(struct timeline *c, struct ck_state *s, struct err *e)
 {
 	const struct ckpt_records *all = timeline_all(c);
@@ -135,7 +135,7 @@ void timeline_pair_free(struct timeline_pair *p)
 	*p = (struct timeline_pair){ 0 };
 }
 
-/* Entries of one layer, as those of layer 0. */
+/* The entries of one layer, renumbered as layer 0. */
 static void only(const struct ck_state *s, uint32_t layer, struct ck_state *out)
 {
 	*out = (struct ck_state){ 0 };

@@ -9,11 +9,14 @@ int timeline_pair(struct timeline *c, int64_t a, int64_t b, struct timeline_pair
 
 void timeline_pair_free(struct timeline_pair *p); /* one of zeros is fine */
 
-/* The directories for one layer's trees, below @place; p->dirs and p->names have room. */
+/*
+ * Makes the directories for the trees of one layer below @place; p->dirs and p->names have
+ * room.
+ */
 int timeline_pair_dir(int place, struct timeline_pair *p, int *before, int *after,
 		      struct err *e);
 
-/* Fills the empty layers of @to, by their hosts, with what @c held at @seq. */
+/* Fills the empty layers of @to, found by their hosts, with the state at @seq. */
 int timeline_fill(struct timeline *c, int64_t seq, const struct view *to, struct err *e);
 
 #endif

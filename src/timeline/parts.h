@@ -9,14 +9,13 @@
 struct timeline {
 	struct home *h;
 	struct txn *t;
-	int dir; /* the states' files; -1: there are none yet */
+	int dir; /* holds the files of the states; -1: there are none yet */
 	struct change_layer *changes;
-	struct ck_layers
-		layers; /* those that are overlays, in the order of txn_layers() */
+	struct ck_layers layers; /* overlay layers, in the order of txn_layers() */
 	struct ckpt_records all;
-	struct live *live; /* the sandbox that runs in it; NULL: none does */
+	struct live *live; /* the running sandbox; NULL: none runs */
 	bool frozen;
-	int mark; /* of a change that has begun while it runs; -1: none */
+	int mark; /* MARK of a change in a running sandbox; -1: none */
 };
 
 /* The state at @seq; free it. */

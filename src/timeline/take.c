@@ -17,21 +17,18 @@
 #include "timeline/take.h"
 
 /*
- * Looking at the layers of a sandbox that runs. What takes time is done beforehand, as machines
- * are moved: everything is copied, then what has changed meanwhile, and with all processes
- * stopped only what has changed since then.
+ * Reads the layers of a running sandbox. As in a live migration the slow part is done
+ * beforehand: everything is copied, then everything that has changed meanwhile, and only the
+ * rest while all processes are stopped.
  *
- * Large layers are not walked once more for that. Their directories are watched from the first
- * walk on, and the rest follows from what the processes have open (ckpt/ckpt.h). What we are told
- * goes by names, and an overlay does not always know the one that a file has now; so they
- * are walked when all go on again, and if anything had changed of which we were not told,
- * everything is stopped once more and walked.
+ * Large layers are not walked again for that. Their directories are watched from the first
+ * walk on, and for files the descriptors and mappings of the processes are looked at
+ * (ckpt/ckpt.h). Events of the watches name paths, and an overlay does not always know the
+ * present name of a file. So the layers are walked when all processes go on again; if anything
+ * had changed that no event told, everything is stopped once more and walked.
  */
 
-/*
- * Small layers are walked in less time than it takes to let go of the watches: the kernel waits
- * for all who may be looking at them.
- */
+/* Small layers are walked in less time than the kernel takes to remove the watches. */
 enum { WATCH_FROM = 2000 };
 
 static bool may_watch(size_t names)
@@ -41,18 +38,21 @@ static bool may_watch(size_t names)
 	return names >= (text && *text ? (size_t)strtoul(text, NULL, 10) : WATCH_FROM);
 }
 
-/* So much is read again in more time than that: what was written just now is in doubt. */
+/*
+ * Reading this many bytes again takes longer than that: files that were written just now are
+ * read again.
+ */
 enum { WATCH_FROM_BYTES = 16 << 20 };
 
-/* No write(2) takes longer than this, we say, if nobody can tell us whether it has ended. */
+/* We assume that no write(2) takes longer than this, where no event tells that it has ended. */
 enum { WRITING_NS = 1000000000 };
 
 struct look {
 	struct timeline *c;
 	struct ck_watch *watch;
 	struct ck_paths again;
-	int64_t began, stopped; /* by the clock that files are stamped with */
-	uint64_t copied;	/* bytes, by the first walk */
+	int64_t began, stopped; /* by the coarse clock, which stamps files */
+	uint64_t copied;	/* bytes that the first walk has copied */
 	char *written;		/* live_freeze() */
 	size_t nwritten;
 };
@@ -76,7 +76,10 @@ bool timeline_layer(const struct timeline *c, const char *path, uint32_t *layer,
 	return found && path[best];
 }
 
-/* A file that is mapped can change without a trace, one that is open without our being told. */
+/*
+ * A mapped file can change without new times, and a file that is open for writing without an
+ * event.
+ */
 static void add_written(struct look *l)
 {
 	const char *rel;
@@ -88,7 +91,7 @@ static void add_written(struct look *l)
 				     *p == FREEZE_MAPPED ? CK_FORCED : CK_NOTED);
 }
 
-/* By what we were told since @now was read. 1: not all was told. */
+/* Follows the events since @now was read. 1: events were lost. */
 static int follow(struct look *l, bool early, struct ck_state *now, struct err *e)
 {
 	struct ck_scan s = { .layers = &l->c->layers,
@@ -107,7 +110,7 @@ static int follow(struct look *l, bool early, struct ck_state *now, struct err *
 	return r;
 }
 
-/* Of files that are known, what is mapped, and what was written to since it was read. */
+/* Makes the scan read again what is mapped, and what was written to since it was read. */
 static void force(struct look *l, const struct ck_state *now)
 {
 	struct ck_paths all = l->again;
@@ -124,14 +127,14 @@ static void force(struct look *l, const struct ck_state *now)
 	ck_paths_free(&all);
 }
 
-/* By walking: what has the same times as in @now is taken from there. */
+/* Walks the layers; entries with the same times as in @now are taken from there. */
 static int walk(struct look *l, struct ck_state *now, struct err *e)
 {
 	struct ck_state early = *now;
 	struct ck_scan s = { .layers = &l->c->layers, .prev = &early, .copy = true };
 	int r;
 
-	/* Who has written is known, but for what we were not told. */
+	/* The events tell who has written, unless some were lost. */
 	if (!l->watch || !ck_watch_read(l->watch, &l->again))
 		s.doubt = l->began - WRITING_NS;
 	add_written(l);
@@ -164,7 +167,7 @@ static int go_on(struct look *l, int r, struct err *e)
 	return timeline_thaw(l->c, r < 0 ? &ignored : e) < 0 ? -1 : r;
 }
 
-/* Was there something before all were stopped that is not in @now? */
+/* Had anything changed before all processes were stopped that is not in @now? */
 static bool has_missed(const struct look *l, const struct ck_state *now)
 {
 	struct ck_scan s = { .layers = &l->c->layers, .prev = now, .glance = true };
@@ -184,7 +187,9 @@ static bool has_missed(const struct look *l, const struct ck_state *now)
 		if (k < now->n &&
 		    ck_order(now->v[k]->layer, now->v[k]->rel, a->layer, a->rel) == 0)
 			b = now->v[k];
-		/* Whiteouts are names of one inode: each new one changes all. */
+		/*
+		 * Whiteouts are hard links of one inode: each new one moves the ctime of all.
+		 */
 		missed = a->id.ctime < l->stopped &&
 			 (!b || (a->id.ctime != b->id.ctime &&
 				 !(ck_is_whiteout(a) && ck_is_whiteout(b))));
@@ -193,7 +198,7 @@ static bool has_missed(const struct look *l, const struct ck_state *now)
 	return missed;
 }
 
-/* There is more than there was: watched from here on, once more. */
+/* The layers have grown: watch them from here on, and walk once more. */
 static int watch_late(struct look *l, struct ck_state *now, struct err *e)
 {
 	struct ck_state first = *now;

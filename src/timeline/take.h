@@ -6,14 +6,18 @@
 
 /* Private to the room. */
 
-/* The layer that a path of the inside is in, and its name there; false: none, or its top. */
+/*
+ * Finds the layer of a path inside, and the path within the layer; false: none, or the top of
+ * a layer.
+ */
 bool timeline_layer(const struct timeline *c, const char *path, uint32_t *layer,
 		    const char **rel);
 
 /*
- * The last checkpoint, and what the layers are now, kept in objects. Of a sandbox that runs
- * nearly all is copied before it is stopped. If nothing had changed when we began to look, it
- * need not be stopped at all; @stay: it must be, and is so when this returns.
+ * Reads the last checkpoint, and the present state of the layers, whose contents are kept in
+ * objects. Of a running sandbox nearly everything is copied before it is stopped; if nothing
+ * had changed when the look began, it is not stopped at all. @stay: it is stopped in any case,
+ * and still is when this returns.
  */
 int timeline_look(struct timeline *c, bool stay, struct ck_state *last,
 		  struct ck_state *now, struct err *e);

@@ -16,8 +16,8 @@
 #include "timeline/thin.h"
 
 /*
- * Checkpoints that nobody asked for are thinned out when there are many: the newest stay as
- * they are, of the older ones the one goes that leaves the smallest gap for its age.
+ * If there are many checkpoints, those that no user has asked for are thinned out: the newest
+ * stay; of the older ones the one goes that leaves the smallest gap for its age.
  */
 enum { KEEP_MAX = 256, DENSE = 32 };
 
@@ -59,7 +59,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Objects that only the dropped one had a use for. What cannot be told is left. */
+/* Deletes objects that only the dropped checkpoint has. After an error they stay. */
 static void sweep(struct timeline *c, const struct ck_state *gone)
 {
 	uint64_t *used = NULL;
@@ -78,7 +78,10 @@ out:
 	free(used);
 }
 
-/* The next one says what differs from the one before; then nobody needs @i any more. */
+/*
+ * The next checkpoint takes the difference to the one before over; then @i is not needed any
+ * more.
+ */
 static int drop(struct timeline *c, size_t i, struct err *e)
 {
 	struct ck_state before = { 0 }, gone = { 0 }, next = { 0 };
@@ -99,7 +102,7 @@ static int drop(struct timeline *c, size_t i, struct err *e)
 		n->modified = t.modified;
 		n->deleted = t.deleted;
 		n->bytes = t.bytes;
-		/* Read with its roots, which are in no file. */
+		/* The state was read with the roots of the layers, which are in no file. */
 		ck_state_free(&before);
 		r = ck_load(c->dir, parent, &before, e);
 	}
@@ -128,7 +131,7 @@ void timeline_thin(struct timeline *c)
 	struct err e;
 	ptrdiff_t i;
 
-	/* One or two at a time: nobody is to wait for it. */
+	/* One or two at a time, so that a checkpoint never takes long. */
 	for (int n = 0; n < 2 && c->all.n > max; n++) {
 		i = victim(c, max / 8 < DENSE ? max / 8 : DENSE);
 		if (i < 0 || drop(c, (size_t)i, &e) < 0)

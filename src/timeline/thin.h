@@ -6,7 +6,7 @@
 
 /* Private to the room. */
 
-/* Lets old ones go if there are too many. Pointers into c->all do not outlive it. */
+/* Drops checkpoints if there are too many. Pointers into c->all are invalid afterwards. */
 void timeline_thin(struct timeline *c);
 
 #endif

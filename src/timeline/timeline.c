@@ -37,12 +37,12 @@
 #include "txn/state.h"
 
 /*
- * A file beside the states while a sandbox that runs is being changed: is it half done? Who
- * carries out the steps writes that (live.h).
+ * A file beside the states while a running sandbox is being changed: is the change half done?
+ * The process that carries out the steps writes it (live.h).
  */
 #define MARK "half"
 
-/* A directory of ours, made where it is missing. fd, or -errno. */
+/* Opens a directory of ours, made where it is missing. fd, or -errno. */
 static int own_dir(const char *parent, bool make)
 {
 	AUTO_FREE char *path = xasprintf("%s/" CKPT_DIR, parent);
@@ -66,11 +66,11 @@ static int open_layer(const struct layer_record *r, const struct change_layer *c
 				.hidden = cl->hidden,
 				.never = cl->never,
 				.lax = geteuid() != 0 };
-	/* It held nothing when it was last seen. */
+	/* The layer held nothing when it was last seen. */
 	if (cl->untouched)
 		return 0;
 	l->up = open(cl->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* The agent may have taken the right to read it from its owner. */
+	/* The command may have taken read permission away from the owner. */
 	if (l->up < 0 && errno == EACCES)
 		l->up = open(cl->upper, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (l->up < 0)
@@ -129,8 +129,9 @@ static int check_state(struct timeline *c, enum access how, bool *running, struc
 }
 
 /*
- * One at a time; whoever dies gives it up. The sandbox comes after the lock: it hears one
- * client at a time, too, and who had the one and waited for the other would wait for ever.
+ * One process at a time; the lock of a process that dies is free. The lock is taken before the
+ * sandbox is contacted, which serves one client at a time, too: two processes that each hold
+ * one of the two would wait for ever.
  */
 static int lock_checks(struct timeline *c, bool running, struct err *e)
 {
@@ -140,12 +141,18 @@ static int lock_checks(struct timeline *c, bool running, struct err *e)
 		if (errno != EINTR)
 			return err_sys(e, errno, "cannot lock the checkpoints of t%lld",
 				       (long long)r->id);
-	/* It may have to be asked what is in them: by another connection, and so before ours. */
+	/*
+	 * The sandbox may have to be asked for its layers, by a connection of its own: so
+	 * before ours.
+	 */
 	c->changes = txn_layers(r, &c->layers.n);
 	return running ? live_open(r->dir, &c->live, e) : 0;
 }
 
-/* Who was changing it has died, and its sandbox lives: what it is now is the command's. */
+/*
+ * The process that was changing it has died, and its sandbox lives: the present state counts
+ * as the command's.
+ */
 static int forget_change(struct timeline *c, struct err *e)
 {
 	int64_t id, back_to;
@@ -249,7 +256,7 @@ int timeline_exists(const struct timeline *c, int64_t seq, struct err *e)
 	return err_hint(e, "see: stet log t%lld", (long long)c->t->rec.id);
 }
 
-/* The roots of the layers at the beginning look as the host's directories do. */
+/* At the beginning the roots of the layers look like the directories of the host. */
 static void add_roots(struct timeline *c, struct ck_state *s)
 {
 	for (uint32_t i = 0; i < c->layers.n; i++) {
@@ -274,7 +281,7 @@ static void add_roots(struct timeline *c, struct ck_state *s)
 	ck_state_sort(s);
 }
 
-/* Of a layer that is away nothing is known but that it was not touched in the end. */
+/* Of an unmounted layer only its last state is known: it is left out. */
 static int without_away(struct timeline *c, struct ck_state *s, struct err *e)
 {
 	size_t n = 0;
@@ -319,7 +326,7 @@ bool timeline_differ(const struct ck_state *a, const struct ck_state *b)
 {
 	size_t i = 0, k = 0;
 
-	/* At the beginning nothing is known of the roots: alone they make no difference. */
+	/* At the beginning the roots are not known: they alone make no difference. */
 	for (; i < a->n || k < b->n; i++, k++) {
 		if (i < a->n && k < b->n &&
 		    ck_order(a->v[i]->layer, a->v[i]->rel, b->v[k]->layer,
@@ -348,7 +355,7 @@ static char *maybe(const char *s)
 	return s && *s ? xstrdup(s) : NULL;
 }
 
-/* State @now as the checkpoint after the last; @changing: the end of a change, too. */
+/* Records state @now as the next checkpoint; @changing: it also ends a change. */
 static int record(struct timeline *c, const struct ck_state *last,
 		  const struct ck_state *now, const struct ckpt_wish *w, int64_t target,
 		  bool changing, struct err *e)
@@ -396,7 +403,7 @@ int timeline_take(struct timeline *c, const struct ckpt_wish *w,
 	int r = 0;
 
 	*out = NULL;
-	/* Nobody ran: then there is nothing to look for. */
+	/* No process has run since: there is nothing to look for. */
 	if (c->live && live_still(c->live, (uint64_t)timeline_last(c)))
 		return 0;
 	if (timeline_look(c, false, &last, &now, e) < 0)
@@ -416,10 +423,10 @@ int timeline_take(struct timeline *c, const struct ckpt_wish *w,
 	return r;
 }
 
-/* Of notes that are put together; the inside may say many. */
+/* Notes of one checkpoint are put together up to this length; the inside may send many. */
 enum { NOTES_MAX = 16384 };
 
-/* A note behind the one that is there, if any; NULL: it would be too long. */
+/* Appends a note to the present one, if any; NULL: it would be too long. */
 static char *add_note(const char *old, const char *more)
 {
 	if (!old || !more || strcmp(old, more) == 0)
@@ -429,7 +436,7 @@ static char *add_note(const char *old, const char *more)
 	return xasprintf("%s; %s", old, more);
 }
 
-/* Puts @r, whose texts are its own, in the place of the last one. */
+/* Replaces the last record by @r, which owns its texts. */
 static int replace_last(struct timeline *c, struct ckpt_record *r, struct err *e)
 {
 	struct ckpt_record *last = &c->all.v[c->all.n - 1];
@@ -497,7 +504,10 @@ bool timeline_worth(struct home *h, int64_t txn)
 	return holds && asked;
 }
 
-/* Says where recovery goes back to; of a sandbox that runs, only if it is left half way. */
+/*
+ * Notes where recovery goes back to; for a running sandbox it does so only if the change is
+ * left half done.
+ */
 static int begin_change(struct timeline *c, int64_t back_to, struct err *e)
 {
 	char whole = LIVE_WHOLE;
@@ -514,14 +524,14 @@ static int begin_change(struct timeline *c, int64_t back_to, struct err *e)
 		if (c->mark < 0 || pwrite(c->mark, &whole, 1, 0) != 1)
 			return err_sys(e, errno, "cannot note that the change begins");
 	}
-	/* What was undone was another state: to do that again would commit a mixture. */
+	/* Undone operations were about another state: to redo them would commit a mixture. */
 	if (journal_op_stale(c->h->journal, c->t->rec.id, e) < 0 ||
 	    (!c->live && layers_own(&c->t->rec, e) < 0))
 		return -1;
 	return journal_changing_set(c->h->journal, c->t->rec.id, back_to, e);
 }
 
-/* It is whole again, this way or the other. */
+/* The layers are whole again, changed or put back. */
 static int end_change(struct timeline *c, struct err *e)
 {
 	int r = journal_changing_end(c->h->journal, c->t->rec.id, e);
@@ -531,7 +541,7 @@ static int end_change(struct timeline *c, struct err *e)
 	return r;
 }
 
-/* The layers as checkpoint @back_to has them, whatever they are now. */
+/* Makes the layers what checkpoint @back_to says, whatever they are now. */
 static int go_back(struct timeline *c, int64_t back_to, struct err *e)
 {
 	struct ck_state target, now;
@@ -562,7 +572,10 @@ static int steps_live(struct timeline *c, const struct ck_state *now,
 	return live_apply(c->live, &c->layers, steps, c->mark, e);
 }
 
-/* What was done through the mounted tree, or half of it; all is still stopped. */
+/*
+ * Takes the steps back that were carried out through the mounted tree; all processes are still
+ * stopped.
+ */
 static void take_back_live(struct timeline *c, const struct ck_state *now)
 {
 	struct ck_scan s = { .layers = &c->layers, .prev = now, .copy = true };
@@ -571,12 +584,12 @@ static void take_back_live(struct timeline *c, const struct ck_state *now)
 	struct err ignored;
 	int r = -1;
 
-	/* Even if all of it was done: a sandbox that is gone is recovery's to take back. */
+	/* Even if all steps were done: recovery takes them back in a sandbox that is gone. */
 	if (pwrite(c->mark, &mark, 1, 0) == 1 && ck_scan(&s, &half, &ignored) == 0) {
 		r = steps_live(c, &half, now, NULL, &ignored);
 		ck_state_free(&half);
 	}
-	/* If not even that succeeds the sandbox is gone: then it is recovery's. */
+	/* If that fails the sandbox is gone, and recovery takes the steps back. */
 	if (r == 0)
 		end_change(c, &ignored);
 }
@@ -607,7 +620,7 @@ static int change(struct timeline *c, const struct ck_state *now,
 			take_back_live(c, now);
 		return -1;
 	}
-	/* A sandbox that is gone by now has been changed, and all that was before it went. */
+	/* A sandbox that is gone by now was changed before it ended. */
 	timeline_thaw(c, &ignored);
 	r = timeline_state(c, timeline_last(c), &last, e);
 	if (r == 0)
@@ -662,9 +675,8 @@ int timeline_go(struct timeline *c, int64_t seq, const char *const *paths,
 			r = change(c, &now, &target, paths, seq, e);
 			g->after = timeline_last(c);
 			/*
-			 * What cannot be taken back now is taken back by recovery, which
-			 * must know of it: an end that could not be noted may be noted all
-			 * the same.
+			 * Recovery takes back what cannot be taken back now, and must know of
+			 * it: a write that failed may have reached the journal.
 			 */
 			if (r < 0 && !c->live &&
 			    journal_changing_set(c->h->journal, c->t->rec.id, g->before,
@@ -738,7 +750,7 @@ int timeline_record(struct home *h, struct txn *t, struct err *e)
 	return txn_record(h, t, e);
 }
 
-/* Is the mark there, and does it say that what is there is to stay? */
+/* Does the mark exist, and say that the present state stays? */
 static bool marked_whole(const struct txn_record *r)
 {
 	AUTO_FREE char *path = xasprintf("%s/" CKPT_DIR "/" MARK, r->dir);
@@ -759,7 +771,7 @@ int timeline_recover(struct home *h, struct txn *t, int64_t back_to, struct err 
 	live_await_end(t->rec.dir);
 	if (open_checks(h, t, RECOVER, &c, e) < 0)
 		return -1;
-	/* Whoever was at work on it when we were told may have ended it well meanwhile. */
+	/* The process that was changing it may have ended well meanwhile. */
 	r = journal_changing_next(h->journal, t->rec.id - 1, &id, &back_to, e);
 	if (r == 0 && id == t->rec.id)
 		r = marked_whole(&t->rec) ? end_change(c, e) : go_back(c, back_to, e);
