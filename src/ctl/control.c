@@ -38,7 +38,10 @@ int control_open(struct control *c, const char *dir)
 	};
 	if (at < 0)
 		return -errno;
-	/* By descriptor: the path may be longer than an address. */
+	/*
+	 * The name goes through a descriptor, since the path may be longer than a socket
+	 * address.
+	 */
 	snprintf(name.sun_path, sizeof(name.sun_path), "/proc/self/fd/%d/" LIVE_NAME, at);
 	c->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->listen < 0)
@@ -50,7 +53,7 @@ int control_open(struct control *c, const char *dir)
 	return 0;
 }
 
-/* All but the mark: it stays until whoever sent it has gone. */
+/* Closes all descriptors but the mark, which stays until the client that sent it has gone. */
 static void forget_fds(struct control *c)
 {
 	for (size_t i = 0; i < c->nfds; i++)
@@ -68,7 +71,7 @@ static int set_mark(const struct control *c, char mark)
 	return c->mark < 0 || pwrite(c->mark, &mark, 1, 0) == 1 ? 0 : -1;
 }
 
-/* What comes from the host is held only while nobody runs. */
+/* Descriptors from the host are held only while all processes are stopped. */
 static void thaw(struct control *c)
 {
 	forget_fds(c);
@@ -79,8 +82,8 @@ static void thaw(struct control *c)
 }
 
 /*
- * Nobody is there any more to take back what was left half way: what it is now is the
- * command's, and what it does from here must not be undone by recovery.
+ * No client is left to take back a change that is half done: the present state counts as the
+ * command's, and recovery must not undo what the command does from here on.
  */
 static void leave(struct control *c)
 {
@@ -90,7 +93,7 @@ static void leave(struct control *c)
 	thaw(c);
 }
 
-/* What is being carried out is carried out to its end, whoever asked for it. */
+/* Steps that have begun are carried out to their end, whoever asked for them. */
 static void hang_up(struct control *c)
 {
 	cleanup_close(&c->client);
@@ -155,7 +158,7 @@ static void do_freeze(struct control *c)
 		reply(c, NULL, written);
 }
 
-/* What is changed by who has run since is not known; by nobody else it can be. */
+/* If a process has run since, the layers may have changed; if none has, they have not. */
 static void do_still(struct control *c, uint64_t state)
 {
 	struct ctl_msg m = { .type = CTL_DONE };
@@ -206,7 +209,9 @@ static void take_fd(struct control *c, const struct ctl_msg *m, int *fd)
 	*slot = TAKE_FD(*fd);
 }
 
-/* Layers by name: "path\0lax\0" and then hidden paths, each with a mark before it. */
+/*
+ * Reads the names of the layers: "path\0lax\0", then hidden paths, each with a mark before it.
+ */
 static bool read_names(int fd, struct buf *b)
 {
 	char chunk[4096];
@@ -220,15 +225,18 @@ static bool read_names(int fd, struct buf *b)
 	return n == 0 && b->len && b->data[b->len - 1] == '\0';
 }
 
-/* One that came with the names; -1 if there was none to send: the layer is not on the host. */
+/*
+ * The descriptor that came for layer @i; -1: none was sent, since the layer is not on the
+ * host.
+ */
 static int came(const struct control *c, size_t i)
 {
 	return i < c->nfds ? c->fds[i] : -1;
 }
 
 /*
- * A layer where the view has it: the inside may have put a link, or another directory, on the way
- * to it.
+ * Opens a layer at its place in the view. The inside may have put a link, or another
+ * directory, on the way to it.
  */
 static int open_layer(const char *path)
 {
@@ -275,7 +283,10 @@ static int open_layers(const struct control *c, const struct buf *names,
 	return 0;
 }
 
-/* The helper: with PID 1's rights, in its view of the tree, which is the command's. */
+/*
+ * The helper carries out the steps with PID 1's rights, in its view of the tree, which is the
+ * command's.
+ */
 _Noreturn static void help(const struct control *c)
 {
 	AUTO_BUF struct buf names = BUF_INIT;
@@ -329,7 +340,7 @@ bool control_reaped(struct control *c, pid_t pid, int status)
 {
 	if (!c->helper || pid != c->helper)
 		return false;
-	/* Somebody makes it stand still: it is not done. */
+	/* The helper was stopped by somebody: the steps are not done. */
 	if (WIFSTOPPED(status))
 		return true;
 	c->helper = 0;
@@ -399,7 +410,7 @@ static void welcome(struct control *c)
 	c->client = accept4(c->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (c->client < 0)
 		return;
-	/* The directory is closed to others; this holds even if it were not. */
+	/* Only the user can reach the directory; this check holds even if others could. */
 	if (getsockopt(c->client, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
 	    peer.uid != geteuid())
 		hang_up(c);

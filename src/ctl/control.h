@@ -12,39 +12,42 @@
 #include "ctl/idle.h"
 
 /*
- * PID 1's side of the control socket, which lies in the transaction's directory: only the
- * transaction's own user gets there, and nothing from the inside. One client at a time. If
- * it goes away, or takes too long, whatever it has stopped goes on.
+ * PID 1's side of the control socket. The socket lies in the directory of the transaction,
+ * which only its user reaches, and no process inside. There is one client at a time. If it
+ * goes away, or takes too long, all processes that it has stopped go on.
  */
 struct control {
 	int listen, client;	       /* -1: none */
 	pid_t child;		       /* the command */
-	const struct helpers *helpers; /* not to be stopped */
+	const struct helpers *helpers; /* processes that are never stopped */
 	const struct idle_layers *far;
 	bool frozen;
 	struct freeze freeze;
 	int64_t thaw_at;    /* ms, monotonic; 0: not due */
-	pid_t helper;	    /* carries out steps; 0: none */
-	struct err *report; /* shared with it */
-	int names, steps;   /* what it needs; -1: not come yet */
-	int mark;	    /* where it says how far it is; -1: nowhere */
+	pid_t helper;	    /* the child that carries out steps; 0: none */
+	struct err *report; /* memory shared with that child */
+	int names, steps;   /* what the child reads; -1: not received yet */
+	int mark;	    /* where the child says how far it is; -1: nowhere */
 	int *fds;	    /* two for each layer: host, objects */
 	size_t nfds;
-	/* When nobody ran: what freeze_still() said, at what time (ms), about which state. */
+	/*
+	 * The last answer to CTL_STILL: what freeze_still() said, when (ms), and for which
+	 * state.
+	 */
 	uint64_t seen, still, state;
 	int64_t seen_at, still_at;
 };
 
 enum { CONTROL_POLLS = 2 };
 
-/* The socket @dir/ctl, while the host's tree is still there to be seen. 0 or -errno. */
+/* Makes the socket @dir/ctl, while the tree of the host can still be seen. 0 or -errno. */
 int control_open(struct control *c, const char *dir);
 
 void control_poll(const struct control *c, struct pollfd p[CONTROL_POLLS]);
 int control_wait_ms(const struct control *c); /* -1: for ever */
 void control_serve(struct control *c, const struct pollfd p[CONTROL_POLLS]);
 
-/* A child of PID 1's has ended: true if it was one of ours. */
+/* Tells that a child of PID 1 has ended: true if it was the helper of a client. */
 bool control_reaped(struct control *c, pid_t pid, int status);
 
 #endif

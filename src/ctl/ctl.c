@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "sys/packet.h"
 
-/* Room for two, so that a second descriptor is seen (and closed) instead of cut off. */
+/* Room for two descriptors, so that a second one is received (and closed) and not cut off. */
 union ctl_control {
 	struct cmsghdr align;
 	char space[CMSG_SPACE(2 * sizeof(int))];

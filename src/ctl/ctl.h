@@ -15,7 +15,9 @@ enum ctl_type {
 	CTL_ERROR = 1, /* up: setup failed; err follows; nothing was run */
 	CTL_PTY,       /* up: pty master attached (SCM_RIGHTS) */
 	CTL_STARTED,   /* up: command is being executed; value = setup time in µs */
-	/* up: execve failed, or with extra entering the working directory; value = errno */
+	/*
+	 * up: execve failed, or, with extra set, entering the working directory; value = errno
+	 */
 	CTL_EXEC_FAILED,
 	CTL_STOPPED, /* up: the command's process group was stopped; value = signal */
 	/* up: wait status in value; renames emulated in extra; perhaps a mount
@@ -33,7 +35,9 @@ enum ctl_type {
 	CTL_KILL,  /* end all but the command */
 	CTL_FD,	   /* a descriptor for CTL_APPLY; not answered */
 	CTL_APPLY, /* carry out steps */
-	/* Has nobody run since CTL_SETTLED of the state in extra? CTL_DONE, value 1: yes. */
+	/*
+	 * Has no process run since CTL_SETTLED of the state in extra? CTL_DONE, value 1: yes.
+	 */
 	CTL_STILL,
 	CTL_UNTOUCHED, /* CTL_DONE with idle_layers_untouched() in extra */
 	CTL_SETTLED, /* at the last CTL_STILL, or later, all was as the state in extra */
@@ -58,7 +62,7 @@ int ctl_pair(int fds[2]);
  */
 int ctl_send(int sock, const struct ctl_msg *m, int fd, int flags);
 
-/* The same for a message that is only a type and a value. */
+/* ctl_send() of a message that is only a type and a value. */
 int ctl_send_value(int sock, enum ctl_type type, int32_t value, int flags);
 
 /*

@@ -22,8 +22,8 @@
 #include "base/clock.h"
 
 /*
- * A process that does not stop waits for a disk at most, or is held by the kernel. One that has
- * been sent a signal and sleeps all the same is sent another one after so many passes.
+ * A process that does not stop waits for a disk, or is held by the kernel. A process that has
+ * been sent a signal and still sleeps gets another one after this many passes.
  */
 enum { LIMIT_MS = 3000, PAUSE_NS = 30000, AGAIN = 64 };
 
@@ -51,7 +51,7 @@ static bool read_text(const char *path, char *out, size_t len)
 	return true;
 }
 
-/* After the name, which may hold anything: "state ppid …". */
+/* Reads what follows the name, which may hold anything: "state ppid …". */
 static bool read_stat(const char *path, char *state, pid_t *ppid, long *threads)
 {
 	char text[1024];
@@ -99,9 +99,9 @@ bool helpers_has(const struct helpers *h, pid_t pid)
 }
 
 /*
- * In the kernel, and there until we or a stopped process let it go on: a vfork, or an exec that
- * is held or under way. Nothing is written meanwhile. One that renames is not among them: it
- * is on its way, or waits for a helper; until we have heard of it, a signal stops it.
+ * Is the task in the kernel until we or a stopped process let it go on (a vfork, or an exec
+ * that is held or under way)? It writes nothing meanwhile. A task that renames does not count:
+ * it is on its way, or waits for a helper, and until we have heard of it a signal stops it.
  */
 static bool is_held(const char *task)
 {
@@ -130,7 +130,7 @@ static bool state_settled(char state, const char *task)
 	return strchr("TtZXx", state) || (state == 'D' && is_held(task));
 }
 
-/* Has every thread of it stopped (or is it gone)? */
+/* Has every thread of the process stopped, or is the process gone? */
 static bool settled(pid_t pid)
 {
 	char path[64], task[96], stat_path[128], state;
@@ -184,7 +184,7 @@ static void list(struct procs *p)
 	}
 }
 
-/* Its first thread may have ended before the others. */
+/* The first thread of a process may end before the others. */
 static bool is_over(const struct proc *x)
 {
 	return strchr("ZXx", x->state) && x->threads <= 1;
@@ -216,9 +216,10 @@ static void remember(struct freeze *f, pid_t pid)
 }
 
 /*
- * One pass: signals those whose parents are settled. True: everything has stopped. With @again
- * those that have been signalled, too: of a daemon whose threads come and go (gpg-agent) it has
- * been seen that a signal did not stop it. SIGCONT takes a second one away with the first.
+ * One pass: signals the processes whose parents are settled. True: everything has stopped.
+ * @again: signals processes again that were signalled before, since a daemon whose threads
+ * come and go (gpg-agent) was seen not to stop. SIGCONT takes a second signal away with the
+ * first.
  */
 static bool pass(struct freeze *f, struct procs *p, const struct helpers *helpers,
 		 bool again)
@@ -238,7 +239,7 @@ static bool pass(struct freeze *f, struct procs *p, const struct helpers *helper
 			all = false; /* renames for somebody: soon done */
 			continue;
 		}
-		/* Stopped already, and not by us: it stays so. */
+		/* The process was stopped before, and stays so. */
 		x->settled = (freeze_has(f, x->pid) || strchr("Tt", x->state)) &&
 			     settled(x->pid);
 		all = all && x->settled;
@@ -315,8 +316,9 @@ static uint64_t mix(uint64_t h, uint64_t x)
 }
 
 /*
- * One thread: the time for which it has run, which is brought up to date when it leaves the
- * processor and at every tick, and how often it was given one, which is counted when it comes.
+ * Mixes one thread into the number: the time for which it has run, which is updated when it
+ * leaves the processor and at every tick, and how often it was given a processor, which is
+ * counted at once.
  */
 static bool mix_task(int tasks, const char *tid, uint64_t *h)
 {
@@ -329,7 +331,7 @@ static bool mix_task(int tasks, const char *tid, uint64_t *h)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* A kernel that does not count says 0. */
+	/* A kernel that does not count these says 0. */
 	if (sscanf(text, "%llu %llu %llu", &ran, &waited, &times) != 3 || !times)
 		return false;
 	*h = mix(mix(mix(*h, strtoull(tid, NULL, 10)), ran), times);
@@ -355,7 +357,7 @@ uint64_t freeze_still(void)
 	struct dirent *de;
 	char text[32];
 
-	/* What was handed to the kernel to be written later is written by nobody. */
+	/* Asynchronous writes that the kernel has accepted are done by no process. */
 	if (!d || !read_text("/proc/sys/fs/aio-nr", text, sizeof(text)) ||
 	    strtoull(text, NULL, 10) != 0)
 		return 0;
@@ -366,7 +368,7 @@ uint64_t freeze_still(void)
 	return h ? h : 1;
 }
 
-/* "\012" is how the kernel writes a line's end in a name. */
+/* The kernel writes a newline in a name as "\012". */
 static void add_mapped(struct buf *b, const char *name)
 {
 	buf_addc(b, FREEZE_MAPPED);
@@ -400,7 +402,7 @@ static void add_maps(const char *task, struct buf *b)
 	}
 }
 
-/* The mode of a descriptor's link says how it was opened. */
+/* The mode of the link says how the descriptor was opened. */
 static void add_open(const char *task, struct buf *b)
 {
 	AUTO_FREE char *path = xasprintf("%s/fd", task);
@@ -423,7 +425,7 @@ static void add_open(const char *task, struct buf *b)
 	}
 }
 
-/* What a process has is what each of its threads has, unless the first has ended. */
+/* All threads of a process have the same files, unless the first one has ended. */
 static void add_process(const struct proc *x, struct buf *b)
 {
 	AUTO_FREE char *path = xasprintf("/proc/%d", (int)x->pid), *tasks = NULL;

@@ -14,7 +14,9 @@
 #include "sys/mount.h"
 #include "sys/mountinfo.h"
 
-/* The stage lies in the state directory, beside the store of that filesystem. */
+/*
+ * The stage lies in the state directory, on the filesystem of the transaction's own directory.
+ */
 static bool is_far(const struct view *v, const char *dir)
 {
 	AUTO_FREE char *state = xstrndup(v->stage,
@@ -23,7 +25,10 @@ static bool is_far(const struct view *v, const char *dir)
 	return !path_within(dir, state);
 }
 
-/* A mount of its own, with nothing above it: nobody gets from here to the rest of the store. */
+/*
+ * Opens the upper as a mount of its own that has nothing above it: from there the rest of the
+ * store cannot be reached.
+ */
 static int open_apart(const char *up)
 {
 	AUTO_CLOSE int mount = mount_clone(AT_FDCWD, up, false,
@@ -37,7 +42,10 @@ void idle_layers_add(struct idle_layers *f, const struct view *v, size_t layer)
 {
 	const char *dir = v->layers[layer].dir;
 	AUTO_FREE char *up = xasprintf("%s/up", dir);
-	/* It is called l0, l1 and so on, whatever the order of this view. */
+	/*
+	 * The directories are called l0, l1 and so on, whatever the order of the layers in
+	 * this view.
+	 */
 	unsigned long number = strtoul(strrchr(dir, '/') + 2, NULL, 10);
 	struct idle_layer *l = &f->v[f->n];
 
@@ -53,7 +61,10 @@ void idle_layers_add(struct idle_layers *f, const struct view *v, size_t layer)
 	f->n++;
 }
 
-/* Whatever is changed, and be it far below, leaves something in it, but for its own attributes. */
+/*
+ * Every change, however deep, leaves an entry in the upper, except changes of the attributes
+ * of its root.
+ */
 static bool is_untouched(const struct idle_layer *l)
 {
 	struct stat st;

@@ -10,10 +10,10 @@
 #include "snap/view.h"
 
 /*
- * A layer that lies on another filesystem than the transaction's own directory goes with it
- * when the host unmounts it, be it in the middle of a run: a container that ends, a stick that is
- * pulled out. Mostly the command has had nothing to do with it. PID 1, for whom it is still
- * mounted, is the one who can tell; it keeps nothing on the host busy.
+ * A layer on another filesystem than the transaction's own directory disappears with that
+ * filesystem when the host unmounts it, also in the middle of a run: a container ends, a stick
+ * is pulled out. Mostly the command has not used it. For PID 1 the layer is still mounted, so
+ * PID 1 can tell whether it holds anything, without keeping the host's mount busy.
  */
 enum { IDLE_LAYERS_MAX = 64 };
 
@@ -28,11 +28,13 @@ struct idle_layers {
 	} v[IDLE_LAYERS_MAX];
 };
 
-/* Its upper is mounted now, and nothing has come into it yet. Layers that are not far, or too
- * many, are left out. */
+/*
+ * Adds a layer whose upper is mounted now and still empty. Layers on the transaction's own
+ * filesystem, or beyond the maximum, are left out.
+ */
 void idle_layers_add(struct idle_layers *f, const struct view *v, size_t layer);
 
-/* One bit for each that holds nothing, by its number in the transaction. */
+/* One bit for each layer that holds nothing, by its number in the transaction. */
 uint64_t idle_layers_untouched(const struct idle_layers *f);
 
 #endif

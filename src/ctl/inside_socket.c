@@ -17,8 +17,8 @@
 #include "base/log.h"
 
 /*
- * Each visit uses up PRICE_MS of a credit of BURST_MS, which comes back with time: so many
- * at once, then one in PRICE_MS.
+ * Each request uses up PRICE_MS of a credit of BURST_MS, which comes back with time: a burst
+ * of requests is served at once, then one in PRICE_MS.
  */
 enum { PRICE_MS = 100, BURST_MS = 2000, LAST_MS = 10000, SHARE = 20, REST_MS = 30000 };
 
@@ -51,7 +51,7 @@ void inside_socket_start(struct inside_socket *d)
 		d->tick_at = clock_ms(CLOCK_MONOTONIC) + d->calls->every_ms;
 }
 
-/* Until when nobody is let in: the credit is used up. */
+/* The time until which no request is served, because the credit is used up. */
 static int64_t rest_until(const struct inside_socket *d)
 {
 	return d->full_at - BURST_MS;
@@ -78,7 +78,7 @@ int64_t inside_socket_at(const struct inside_socket *d)
 	return d->tick_at && d->tick_at < rest ? d->tick_at : rest;
 }
 
-/* The next interval is long enough for what the last visit has cost, within reason. */
+/* The next interval is long enough for the cost of the last checkpoint, within bounds. */
 static int64_t interval(const struct inside_socket *d, int64_t took)
 {
 	int64_t rest = SHARE * took < REST_MS ? SHARE * took : REST_MS;
@@ -111,7 +111,7 @@ static void receive(struct inside_socket *d, int conn)
 	d->pid = pid;
 	d->since = now;
 	d->visitor = pidfd_open(pid, 0);
-	/* Without one its end would not be seen. */
+	/* Without a pidfd the end of the worker would not be seen. */
 	if (d->visitor < 0) {
 		kill(pid, SIGKILL);
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

@@ -8,15 +8,18 @@
 #include <sys/types.h>
 
 /*
- * The door: a socket that the inside sees, by which it may ask for a few things about its own
- * transaction. Each connection is handed to a process of its own, outside, which trusts
- * nothing that it hears; one at a time, and not faster than a person or a program that
- * works would ask. The same way a checkpoint is asked for at intervals.
+ * The socket by which the inside may ask for a few things about its own transaction. Each
+ * connection is handed to a worker process outside, which trusts nothing that it receives: one
+ * at a time, and no faster than a person or a working program would ask. Checkpoints at
+ * intervals are taken by such a worker, too.
  */
 #define INSIDE_SOCKET_PATH "/dev/stet"
 
 struct inside_calls {
-	/* Starts who answers on @conn; -1: an interval is over. A child's pid, or -errno. */
+	/*
+	 * Starts the worker that answers on @conn; -1: an interval is over. The pid of a
+	 * child, or -errno.
+	 */
 	pid_t (*visit)(void *arg, int conn);
 	void *arg;
 	int64_t every_ms; /* 0: no intervals */
@@ -24,20 +27,20 @@ struct inside_calls {
 
 struct inside_socket {
 	const struct inside_calls *calls;
-	int listen;  /* -1: there is no door */
-	int visitor; /* pidfd of who answers; -1: nobody does */
+	int listen;  /* -1: there is no socket */
+	int visitor; /* pidfd of the worker; -1: none runs */
 	pid_t pid;
-	bool open, tick;		 /* tick: the visitor is there for an interval */
+	bool open, tick; /* tick: the worker takes the checkpoint of an interval */
 	int64_t tick_at, since, full_at; /* CLOCK_MONOTONIC in ms */
 };
 
-/* The socket, without a name yet. 0 or -errno. */
+/* Makes the socket, without a name yet. 0 or -errno. */
 int inside_socket_make(struct inside_socket *d, const struct inside_calls *calls);
 
 /* In the sandbox: gives the socket @fd its name. 0 or -errno. */
 int inside_socket_bind(int fd);
 
-/* From now on who knocks is heard. */
+/* From now on connections are accepted. */
 void inside_socket_start(struct inside_socket *d);
 
 enum { INSIDE_SOCKET_POLLS = 2 };
@@ -48,7 +51,7 @@ int64_t inside_socket_at(
 void inside_socket_serve(struct inside_socket *d,
 			 const struct pollfd p[INSIDE_SOCKET_POLLS]);
 
-/* Everything inside has ended: who still answers is given a moment, then ended. */
+/* Everything inside has ended: a worker that still answers is given a moment, then killed. */
 void inside_socket_close(struct inside_socket *d);
 
 #endif

@@ -23,7 +23,7 @@ struct live {
 	bool ended;	       /* nobody is there any more */
 };
 
-/* For an answer that one can do without. */
+/* How long to wait for an answer that is not essential. */
 enum { PATIENCE_S = 5 };
 
 static int open_patiently(const char *dir, int seconds, struct live **out, struct err *e)
@@ -127,7 +127,7 @@ int live_thaw(struct live *l, struct err *e)
 	return r;
 }
 
-/* Sends *m, and gets the answer in its place. */
+/* Sends *m and receives the answer into it. */
 static bool exchange(const struct live *l, struct ctl_msg *m)
 {
 	int fd = -1, r;
@@ -193,7 +193,10 @@ static void name_layers(const struct ck_layers *layers, struct buf *b)
 		buf_addf(b, "H%s%c", *p, 0);
 }
 
-/* Who carries them out has the socket, too: if that is closed, what the mark says is final. */
+/*
+ * The helper that carries the steps out has the socket, too: once that is closed, the mark is
+ * final.
+ */
 static bool was_done(int mark)
 {
 	char is;
@@ -233,7 +236,7 @@ void live_await_end(const char *dir)
 	struct live *l;
 	struct err e;
 
-	/* The socket is open as long as PID 1 or who carries out steps for it lives. */
+	/* The socket is open as long as PID 1 or its helper lives. */
 	for (int i = 0; i < 3000 && live_open(dir, &l, &e) == 0; i++) {
 		live_close(l);
 		nanosleep(&moment, NULL);

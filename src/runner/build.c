@@ -34,7 +34,10 @@ int build_open(const struct build *b, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* mkdir -p inside, with the host's modes; for targets in private directories. */
+/*
+ * Makes the directories above a target inside a private directory, with the modes of the
+ * host's.
+ */
 static int make_dirs(struct build *b, const char *path)
 {
 	AUTO_FREE char *p = xstrdup(path);
@@ -95,7 +98,7 @@ int build_target(struct build *b, const char *target, bool dir, struct err *e)
 	return fd;
 }
 
-/* The first step's mount becomes the root in which all others are put. */
+/* The mount of the first step becomes the root in which all others are put. */
 static int attach_root(struct build *b, int m, struct err *e)
 {
 	AUTO_CLOSE int mount = m, at = -1;
@@ -292,7 +295,9 @@ static int open_stage(struct build *b, struct err *e)
 	return b->stage < 0 ? err_sys(e, errno, "cannot open %s", b->v->stage) : 0;
 }
 
-/* Its mode is the host's, though it is the user's own: nothing more is made in it. */
+/*
+ * /run gets the mode of the host's, though it belongs to the user: nothing more is made in it.
+ */
 static int close_run(struct build *b, struct err *e)
 {
 	AUTO_CLOSE int run = b->run;
@@ -313,7 +318,10 @@ int build_view(const struct view *v, int *main, struct idle_layers *far, struct 
 			   .far = far };
 	const struct step *first = &v->steps[0];
 
-	/* Cloned before anything is mounted: our own scaffolding must not be in it. */
+	/*
+	 * The host's root is cloned before anything is mounted: our own stage must not be in
+	 * it.
+	 */
 	if (first->kind == STEP_BIND)
 		b.base = mount_clone(AT_FDCWD, first->source, true, first->attrs);
 	if (open_stage(&b, e) < 0)

@@ -17,7 +17,7 @@
 
 #define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
-/* Lays a read-only clone of @name in the mount at @dir over itself. */
+/* Mounts a read-only clone of @name in the mount at @dir over @name. */
 static int lock_down(int dir, const char *name)
 {
 	AUTO_CLOSE int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -53,10 +53,10 @@ static bool is_blank(const char *name)
 }
 
 /*
- * Root inside is the host's uid 0: what procfs guards by ownership alone would let root
- * through (core_pattern, sysrq), and the mode and owner of an entry are those of every
- * instance of procfs, the host's too. So all but the processes is read-only. An ordinary
- * user's own rights do not reach there.
+ * Root inside has the uid 0 of the host: procfs entries that only ownership guards
+ * (core_pattern, sysrq) would let root through, and the mode and owner of an entry are those
+ * of every procfs, the host's too. So everything but the processes is read-only. An ordinary
+ * user has no rights there.
  */
 static int guard_proc(struct build *b, struct err *e)
 {
@@ -72,7 +72,7 @@ static int guard_proc(struct build *b, struct err *e)
 	if (!d)
 		return err_sys(e, errno, "cannot read the new /proc");
 	while ((de = readdir(d))) {
-		/* Links lead to the processes. */
+		/* Links in procfs lead to the processes. */
 		if (strchr(".0123456789", de->d_name[0]) || de->d_type == DT_LNK)
 			continue;
 		r = is_blank(de->d_name) ? blank_out(proc, de->d_name)
@@ -102,8 +102,8 @@ int build_proc(struct build *b, const struct step *s, struct err *e)
 }
 
 /*
- * The host's own node, through a read-only mount: reading and writing reach the driver all the
- * same, while mode, owner, ACL and times stay as they are, access times included.
+ * The host's own device node, through a read-only mount: reading and writing reach the driver,
+ * while mode, owner, ACL and times cannot change, access times included.
  */
 static int add_node(int dev, const char *name)
 {
@@ -177,7 +177,7 @@ int build_dev(struct build *b, const struct step *s, struct err *e)
 		     : build_attach(b, m, "/dev/mqueue", true, e);
 }
 
-/* Links at the top of /run lead elsewhere (NixOS' current-system): they are kept. */
+/* Links at the top of /run that lead elsewhere (current-system of NixOS) are kept. */
 static int copy_links(int run)
 {
 	AUTO_CLOSEDIR DIR *d = opendir("/run");
@@ -198,7 +198,7 @@ static int copy_links(int run)
 	return 0;
 }
 
-/* The user goes on writing to what is below the private /run once that is read-only. */
+/* What is below the private /run stays writable when /run itself becomes read-only. */
 static int open_again(struct build *b, int run, const char *name, uint64_t attrs,
 		      struct err *e)
 {
@@ -210,8 +210,8 @@ static int open_again(struct build *b, int run, const char *name, uint64_t attrs
 }
 
 /*
- * /run is where the host's sockets live (docker, D-Bus, agents): a bind mount would let
- * the inside talk to them. So it is empty, but for what the plan shows of it.
+ * /run holds the host's sockets (docker, D-Bus, agents): through a bind mount the inside could
+ * talk to them. So /run is empty, except for what the plan shows of it.
  */
 int build_run(struct build *b, const struct step *s, struct err *e)
 {

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* No tree of ours is deeper; a descriptor in one that is does not come from us. */
+/* No directory of ours is deeper; a descriptor of a deeper one is not ours. */
 enum { UP_MAX = 4096 };
 
 static bool same_place(int a, int b)
@@ -24,7 +24,7 @@ static bool same_place(int a, int b)
 	       x.stx_dev_minor == y.stx_dev_minor;
 }
 
-/* Where ".." leads from @fd in the end; -errno. */
+/* Follows ".." from @fd to the top; returns that directory, or -errno. */
 static int climb(int fd)
 {
 	AUTO_CLOSE int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -67,7 +67,7 @@ static int check(const struct viewmounts *m, const struct held *h)
 	return check_dir(m, h->fd, h->how);
 }
 
-/* Streams that lead to a file of the host's; what --debug says goes on going there. */
+/* Closes streams that lead to a file of the host; the output of --debug stays. */
 static int close_streams(void)
 {
 	AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);

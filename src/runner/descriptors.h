@@ -6,11 +6,11 @@
 
 #include "emulate/viewmounts.h"
 
-/* A descriptor that PID 1 goes on holding while the command runs. */
+/* A descriptor that PID 1 keeps while the command runs. */
 enum hold {
-	HOLD_PLAIN,  /* is no directory */
-	HOLD_INSIDE, /* is one in the view */
-	HOLD_APART,  /* is all of a mount that is nowhere else */
+	HOLD_PLAIN,  /* no directory */
+	HOLD_INSIDE, /* a directory in the view */
+	HOLD_APART,  /* the root of a mount that is attached nowhere */
 };
 struct held {
 	int fd; /* -1: there is none */
@@ -18,9 +18,10 @@ struct held {
 };
 
 /*
- * Closes all descriptors but these and the standard streams, and makes sure that neither they nor
- * the working directory lead anywhere out of the view. Of the streams only stderr is kept, if it
- * is a pipe or a terminal, or for --debug. @v is sorted. 0 or -errno; -EXDEV: one leads out.
+ * Closes all descriptors but those of @v and the standard streams, and makes sure that neither
+ * they nor the working directory lead out of the view. Of the streams only stderr is kept, if
+ * it is a pipe or a terminal, or for --debug. @v is sorted. 0 or -errno; -EXDEV: one of them
+ * leads out.
  */
 int descriptors_keep_only(const struct viewmounts *m, struct held *v, size_t n);
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whoever reads our output must not wait for us: his pipes are closed. */
+/* A process that reads our output must not wait for this one: the pipes are closed. */
 static void let_go(int keep)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -33,7 +33,10 @@ int detach_exec(char *const argv[], int keep)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		/* Twice: the one at work is nobody's child, so nobody's zombie. */
+		/*
+		 * Forks twice: the working process has no parent that would have to wait for
+		 * it.
+		 */
 		if (setsid() < 0 || fork() != 0)
 			_exit(0);
 		let_go(keep);

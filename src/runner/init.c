@@ -36,16 +36,19 @@
 #include "sys/landlock.h"
 #include "sys/ns.h"
 
-/* Tasks above the limit, so that passing it is seen and named. */
+/*
+ * The cgroup allows this many tasks above the limit, so that passing the limit is seen and
+ * named.
+ */
 enum { PIDS_SLACK = 32 };
 
-/* A command of some length: its layer is left to unmount_later(). */
+/* A command that has run longer than this leaves its layer to unmount_later(). */
 enum { LONG_MS = 5 };
 
-/* Who has not taken what we have to say for so long will not take it at all. */
+/* If the caller has not taken our last records after this time, they are dropped. */
 enum { REST_MS = 5000 };
 
-/* Descriptors of PID 1 that survive the great closing; the rest is the host's. */
+/* Descriptors of PID 1 that close_host() keeps; the others belong to the host. */
 enum { FD_CTL = 3, FD_STDIO = 4, FD_GATE = 7, FD_DOOR = 8, FD_FIRST_FREE = 9 };
 
 struct init {
@@ -75,7 +78,7 @@ _Noreturn static void fail(const struct err *e)
 	fail_to(FD_CTL, e);
 }
 
-/* Returns what came with it. */
+/* Waits for a message of @type; returns its `extra`. */
 static uint64_t await(int sock, enum ctl_type type)
 {
 	struct ctl_msg m;
@@ -87,8 +90,8 @@ static uint64_t await(int sock, enum ctl_type type)
 }
 
 /*
- * Nothing that the host had open may be found by the inside, not even in PID 1: only
- * the control socket, the command's streams, and stderr for --debug.
+ * The inside must not find a descriptor of the host, not even in PID 1. Only the control
+ * socket, the streams of the command, and stderr for --debug stay open.
  */
 static int close_host(const struct init_args *a)
 {
@@ -116,18 +119,24 @@ static int enter(struct init *in, struct err *e)
 	const struct init_args *a = in->a;
 	int r;
 
-	/* If whoever started us dies, so does everything in here. */
+	/* If the caller dies, so do all processes in here. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!a->root) {
 		r = ns_map_self(a->uid, a->gid);
 		if (r < 0)
 			return err_sys(e, r, "cannot map the user into the sandbox");
 	}
-	/* The sandbox's own /proc/sys may be read-only: this one is not, and is ours alone. */
+	/*
+	 * /proc/sys of the sandbox may be read-only; this descriptor is of the host's, and for
+	 * us alone.
+	 */
 	in->sysctl = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->sysctl < 0)
 		return err_sys(e, errno, "cannot open /proc/sys/user");
-	/* A fork bomb is faster than whoever counts; where this is not to be had, he still does. */
+	/*
+	 * A fork bomb is faster than the watcher that counts; without the cgroup the watcher
+	 * still counts.
+	 */
 	if (a->spec->limits.pids)
 		ns_limit_pids((uint64_t)a->spec->limits.pids + PIDS_SLACK);
 	r = ns_new_keyring();
@@ -142,7 +151,7 @@ static int enter(struct init *in, struct err *e)
 	return 0;
 }
 
-/* A terminal of the sandbox's own; PID 1 leads its session, so that job control works. */
+/* A terminal of the sandbox's own. PID 1 leads its session, so that job control works. */
 static int open_pty(struct init *in, struct err *e)
 {
 	struct ctl_msg m = { .type = CTL_PTY };
@@ -171,7 +180,7 @@ _Noreturn static void give_up(int sock, const char *what, int err)
 	_exit(1);
 }
 
-/* The transaction was recorded while we were being made: now its number is known. */
+/* The transaction was recorded meanwhile: now its number is known. */
 static void name_txn(char *const *envp, uint64_t id)
 {
 	static const char var[] = "STET_TXN=t";
@@ -190,7 +199,7 @@ static void take_streams(const struct init *in, int sock)
 		from = in->a->stdio[i] >= 0 ? FD_STDIO + i : in->pty;
 		if (from >= 0 && dup2(from, i) >= 0)
 			continue;
-		/* Closed outside as well: an empty stream rather than a missing one. */
+		/* The stream was closed outside, too: the command gets an empty one. */
 		from = open("/dev/null", O_RDWR | O_CLOEXEC);
 		if (from < 0 || dup2(from, i) < 0)
 			give_up(sock, "cannot set up the standard streams", errno);
@@ -198,10 +207,10 @@ static void take_streams(const struct init *in, int sock)
 }
 
 /*
- * The mount namespace that PID 1 built belongs to the first user namespace: from a second
- * one nothing in it can be unmounted, remounted or moved, and all of it is locked in every
- * mount namespace that is made there. Root inside gets such a one at once, so that he can
- * mount something of his own; everybody else would have to make one anyway.
+ * The mount namespace that PID 1 built belongs to the first user namespace. From the second
+ * one nothing in it can be unmounted, remounted or moved, and all mounts are locked in every
+ * mount namespace that is made there. Root inside gets such a namespace at once, to mount
+ * something of its own; others would have to make one anyway.
  */
 static void lock_in(const struct init *in, int sock)
 {
@@ -221,7 +230,7 @@ static void lock_in(const struct init *in, int sock)
 	r = ns_forbid_cgroup(in->sysctl);
 	if (r < 0)
 		give_up(sock, "cannot forbid cgroup namespaces inside", r);
-	/* A limit of 1, not 0, is what keeps the host's core dump handler out. */
+	/* A limit of 1, not 0, keeps the core dump handler of the host from running. */
 	setrlimit(RLIMIT_CORE, &core);
 	limits_apply(&in->a->spec->limits, in->a->root);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -232,8 +241,8 @@ static void lock_in(const struct init *in, int sock)
 }
 
 /*
- * The first @name in PATH that @mode allows, or NULL. Looked up by hand, since an exec that
- * fails for want of a file is a question to the gate, for every directory in PATH.
+ * Finds the first @name in PATH that @mode allows, or NULL. By hand, since an execvp() would
+ * ask the gate for every directory in PATH.
  */
 static char *find_command(const char *name, int mode)
 {
@@ -253,7 +262,7 @@ static char *find_command(const char *name, int mode)
 	return NULL;
 }
 
-/* Returns why it could not. */
+/* Executes the command; returns the errno of the failure. */
 static int execute(char *const *argv)
 {
 	AUTO_FREE char *path = find_command(argv[0], X_OK);
@@ -262,7 +271,10 @@ static int execute(char *const *argv)
 	execvp(path ? path : argv[0], argv);
 	if (path || errno != EACCES || strchr(argv[0], '/'))
 		return errno;
-	/* A directory in PATH that may not be searched is no reason to say "not executable". */
+	/*
+	 * A directory in PATH without search permission does not make the command "not
+	 * executable".
+	 */
 	any = find_command(argv[0], F_OK);
 	return any ? EACCES : ENOENT;
 }
@@ -275,7 +287,7 @@ _Noreturn static void not_executed(int sock, int err, bool cwd)
 	_exit(err == ENOENT ? 127 : 126);
 }
 
-/* The root can be entered always. */
+/* The root can always be entered. */
 static void enter_above(const char *cwd)
 {
 	AUTO_FREE char *dir = xstrdup(cwd);
@@ -285,7 +297,7 @@ static void enter_above(const char *cwd)
 	while (chdir(dir) < 0 && dir[1]);
 }
 
-/* An earlier command in the same layers may have taken the directory away. */
+/* An earlier command in the same layers may have removed the directory. */
 static void enter_cwd(const struct init *in, int sock)
 {
 	const char *cwd = in->a->site->cwd;
@@ -319,12 +331,12 @@ _Noreturn static void command_main(const struct init *in, int sock)
 	ctl_send(sock, &m, listener, 0);
 	close(listener);
 	name_txn(spec->envp, await(sock, CTL_GO));
-	/* From here on the site is complete. */
+	/* From here on the site is filled in. */
 	r = view_pins_host(in->a->site->view) ? notify_pin() : 0;
 	if (r < 0)
 		give_up(sock, "cannot install the filter of mounts", r);
 	cpu_anywhere(&in->a->site->apart);
-	/* Now at the latest the root is the sandbox's. */
+	/* At this point the root is the sandbox's in any case. */
 	enter_cwd(in, sock);
 	take_streams(in, sock);
 	signal(SIGXFSZ, SIG_DFL);
@@ -353,7 +365,7 @@ static void make_gate(struct init *in)
 		in->notify.gate = gate_new(&s);
 }
 
-/* Follows the command up to its exec; the listener is ours when this returns 0. */
+/* Follows the command up to its exec; on 0 we have the listener. */
 static int shake_hands(struct init *in, int sock, struct err *e)
 {
 	struct ctl_msg m;
@@ -392,8 +404,8 @@ static int64_t elapsed_us(int64_t since_ns)
 }
 
 /*
- * Where nothing hinders it this comes before the sandbox is built: what the command's
- * process has to do first it does meanwhile. A change of the root changes its root too.
+ * Makes the command's process before the sandbox is built, where that is possible: both work
+ * at the same time. When the root changes, the root of that process changes, too.
  */
 static bool forks_early(const struct init_args *a)
 {
@@ -413,12 +425,12 @@ static int fork_command(struct init *in, struct err *e)
 		command_main(in, sock[1]);
 	close(sock[1]);
 	in->hand = sock[0];
-	/* In the child too, and again here: whoever comes first. */
+	/* Both the child and we do this: whichever comes first. */
 	setpgid(in->child, in->child);
 	return 0;
 }
 
-/* A view without it is one from which nobody asks. */
+/* Without the socket the view is one from which no request comes. */
 static void open_door(const struct init_args *a)
 {
 	int r = a->door >= 0 ? inside_socket_bind(FD_DOOR) : 0;
@@ -429,7 +441,7 @@ static void open_door(const struct init_args *a)
 		close(FD_DOOR);
 }
 
-/* Builds what there is to be seen, and starts the command as far as it can be. */
+/* Builds the view, and starts the command up to the moment before its exec. */
 static int furnish(struct init *in, struct err *e)
 {
 	const struct site *site = in->a->site;
@@ -457,7 +469,7 @@ static int furnish(struct init *in, struct err *e)
 	return fork_command(in, e) < 0 ? -1 : shake_hands(in, in->hand, e);
 }
 
-/* Before the command runs: nothing that leads out of what it sees is held any more. */
+/* Before the command runs: closes every descriptor that leads out of the view. */
 static int part_with_host(struct init *in, struct err *e)
 {
 	const struct init_args *a = in->a;
@@ -498,7 +510,10 @@ static int start(struct init *in, struct err *e)
 	if (part_with_host(in, e) < 0)
 		return -1;
 	prctl(PR_SET_DUMPABLE, 0);
-	/* Our caller has something to do first, and so had we: whoever is later is waited for. */
+	/*
+	 * The caller and PID 1 both have work before the command starts: the first one waits
+	 * for the other.
+	 */
 	m = (struct ctl_msg){ .type = CTL_STARTED,
 			      .value = (int32_t)elapsed_us(in->a->started_ns) };
 	if (in->a->watched)
@@ -510,7 +525,7 @@ static int start(struct init *in, struct err *e)
 	return 0;
 }
 
-/* End of file: the exec closed it. A message: there was none, or it failed. */
+/* End of file: the exec has closed the socket. A message: there was no exec, or it failed. */
 static void hear_command(struct init *in)
 {
 	struct ctl_msg m;
@@ -532,8 +547,9 @@ static void signal_command(const struct init *in, int sig)
 }
 
 /*
- * The end of PID 1 is the end of all, but the kernel closes our descriptors first: a call that
- * is held by the listener would go on with an error, for a moment.
+ * When PID 1 exits all processes are killed, but the kernel closes our descriptors first: a
+ * call that the listener holds would go on with an error for a moment. So all others are
+ * killed before.
  */
 _Noreturn static void end_with_all(int status)
 {
@@ -541,7 +557,7 @@ _Noreturn static void end_with_all(int status)
 	_exit(status);
 }
 
-/* Ends all but ourselves, and notes what our caller cannot see once we are gone. */
+/* Kills all others, and notes what the caller cannot see once we are gone. */
 static void end_others(struct init *in)
 {
 	kill(-1, SIGKILL);
@@ -574,7 +590,7 @@ static void command_from_above(struct init *in)
 	}
 }
 
-/* What outside is to be told yet, unless nobody listens there any more. */
+/* Sends the last records of the gate, unless the caller is gone. */
 static void send_rest(struct gate *g)
 {
 	struct pollfd p = { .fd = FD_GATE, .events = POLLOUT };
@@ -583,14 +599,14 @@ static void send_rest(struct gate *g)
 		gate_flush(g);
 }
 
-/* The command's own death is the end of the sandbox. */
+/* When the command dies the sandbox ends. */
 _Noreturn static void end_with_command(struct init *in, int status)
 {
 	struct ctl_msg m = { .type = CTL_EXITED,
 			     .value = status,
 			     .extra = in->notify.renames };
 
-	/* What it has said before it died comes first. */
+	/* Its last message comes first. */
 	if (in->hand >= 0)
 		hear_command(in);
 	if (in->notify.gate) {
@@ -598,13 +614,16 @@ _Noreturn static void end_with_command(struct init *in, int status)
 		gate_exits(in->notify.gate);
 		send_rest(in->notify.gate);
 	}
-	/* Who took less has not looked at so much that forgetting it takes long. */
+	/*
+	 * A command that ran for less time has not looked up enough that unmounting takes
+	 * long.
+	 */
 	ctl_send(FD_CTL, &m, elapsed_us(in->go_ns) > LONG_MS * 1000 ? in->main : -1, 0);
 	end_others(in);
 	_exit(0);
 }
 
-/* Takes note of one process that has died or stopped; false if there is none. */
+/* Reaps one process that has died or stopped; false if there is none. */
 static bool reap_one(struct init *in)
 {
 	int status;
@@ -631,7 +650,7 @@ static void reap(struct init *in)
 		;
 }
 
-/* First who may be waiting for us, then the signal, then who came before that. */
+/* First processes that may be waiting for us, then the signal, then earlier messages. */
 static void on_signal(struct init *in)
 {
 	struct signalfd_siginfo si;
@@ -641,7 +660,7 @@ static void on_signal(struct init *in)
 		reap(in);
 }
 
-/* A verdict ends it all, and is known outside. */
+/* A verdict ends the run; the caller is told. */
 _Noreturn static void end_all(struct init *in)
 {
 	end_others(in);
@@ -668,7 +687,7 @@ enum {
 	POLL_COUNT = POLL_CONTROL + CONTROL_POLLS
 };
 
-/* The sooner of two waits in milliseconds; -1 is for ever. */
+/* The shorter of two waits in milliseconds; -1 is for ever. */
 static int sooner(int a, int b)
 {
 	return a < 0 ? b : b < 0 || a < b ? a : b;
@@ -693,7 +712,7 @@ _Noreturn static void supervise(struct init *in)
 	reap(in);
 	for (;;) {
 		ready = !g || gate_ready(g);
-		/* While all are stopped nobody is let go on. */
+		/* While all processes are stopped no held call is answered. */
 		p[POLL_LISTENER].events = ready && !in->control.frozen ? POLLIN : 0;
 		p[POLL_GATE].events = ready ? POLLIN : POLLIN | POLLOUT;
 		p[POLL_HAND].fd = in->hand;
@@ -709,7 +728,7 @@ _Noreturn static void supervise(struct init *in)
 		}
 		if (p[POLL_SIGNAL].revents)
 			on_signal(in);
-		/* It has ended before the command could ask for anything. */
+		/* The command has ended before it could make a call. */
 		if (p[POLL_HAND].revents && in->hand >= 0)
 			hear_command(in);
 		if (p[POLL_LISTENER].revents & POLLIN) {

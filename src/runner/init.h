@@ -14,12 +14,14 @@
 #include "sys/cpu.h"
 
 /*
- * PID 1 of the sandbox: builds it, starts the command in a second, nested pair of user and
- * mount namespaces, supervises. It runs our code only, keeps its capabilities over the
- * first pair, and cannot be looked into from the second.
+ * PID 1 of the sandbox: builds the view, starts the command in a second, nested pair of user
+ * and mount namespaces, supervises. It runs our code only, keeps its capabilities over the
+ * first pair, and processes in the second one cannot look into it.
  */
-/* Where the command is to run. In memory that is shared with our caller, if that is to
- * fill it in while we begin. */
+/*
+ * Where the command is to run. In memory shared with the caller, which may fill it in while
+ * PID 1 begins.
+ */
 struct site {
 	const struct view *view;
 	char cwd[PATH_MAX], control[PATH_MAX]; /* control: may be empty */

@@ -26,7 +26,10 @@ const struct step *build_main(const struct view *v)
 	return s && s->kind == STEP_OVERLAY ? s : NULL;
 }
 
-/* Rights the user has there, as bits of an owner: see upper_mode() in snap/store.c. */
+/*
+ * The rights that the user has there, as the bits of an owner: see upper_mode() in
+ * snap/store.c.
+ */
 static mode_t seen_mode(const char *host, const struct stat *st)
 {
 	mode_t m = st->st_mode & 07777;
@@ -40,7 +43,7 @@ static mode_t seen_mode(const char *host, const struct stat *st)
 	return m;
 }
 
-/* ACLs travel with the directory: its merged form takes them from the topmost layer. */
+/* ACLs are copied, too: a merged directory has those of its topmost layer. */
 static void copy_xattrs(const char *host, int dir, const char *rel)
 {
 	AUTO_FREE char *at = xasprintf("/proc/self/fd/%d/%s", dir, rel);
@@ -56,7 +59,7 @@ static void copy_xattrs(const char *host, int dir, const char *rel)
 	}
 }
 
-/* One directory of the fix layer, looking as the host's does. */
+/* Makes one directory of the fix layer, with the attributes of the host's. */
 static int fix_dir(int fix, const char *rel, const char *host, const struct stat *st)
 {
 	if (mkdirat(fix, rel, 0700) < 0)
@@ -69,7 +72,7 @@ static int fix_dir(int fix, const char *rel, const char *host, const struct stat
 	return 0;
 }
 
-/* A directory that something lies in; what it looks like is hidden by the mount on it. */
+/* Makes a directory with an entry in it; the mount on it hides its attributes. */
 static int put_mount_point(int fix, const char *rel)
 {
 	AUTO_FREE char *in = xasprintf("%s/mount-point", rel);
@@ -80,7 +83,7 @@ static int put_mount_point(int fix, const char *rel)
 	return 0;
 }
 
-/* What @put puts at @rel, and what is missing on the way from @slash on. Depth is a path's. */
+/* Makes the missing directories from @slash on and lets @put make the object at @rel. */
 static int fix_below(int fix, const char *base, char *rel, char *slash,
 		     int (*put)(int fix, const char *rel))
 {
@@ -98,14 +101,17 @@ static int fix_below(int fix, const char *base, char *rel, char *slash,
 		r = fix_below(fix, base, rel, strchr(slash + 1, '/'), put);
 	if (r < 0)
 		return r;
-	/* Once nothing more is put into it. */
+	/* The attributes are set when nothing more is put into the directory. */
 	*slash = '\0';
 	r = utimensat(fix, rel, (struct timespec[]){ st.st_atim, st.st_mtim }, 0);
 	*slash = '/';
 	return r < 0 ? -errno : 0;
 }
 
-/* Something for @path in the fix layer of the tree at @base, and the way to it. */
+/*
+ * Makes an object for @path in the fix layer of the tree at @base, and the directories above
+ * it.
+ */
 static int fix_path(int fix, const char *base, const char *path,
 		    int (*put)(int fix, const char *rel))
 {
@@ -178,13 +184,13 @@ static int skeleton_entry(int host, int skel, const char *name)
 		return skeleton_file(host, skel, name, &st);
 	if (S_ISREG(st.st_mode))
 		return -EFBIG;
-	/* Of the same kind, but not the host's. */
+	/* Sockets and FIFOs are made anew: the same type, and not the host's. */
 	if (S_ISSOCK(st.st_mode) || S_ISFIFO(st.st_mode))
 		return mknodat(skel, name, st.st_mode, 0) < 0 ? -errno : 0;
 	return 0;
 }
 
-/* The directory's own level, copied: its directories get mounts of their own. */
+/* Copies the level of the directory itself: its directories get mounts of their own. */
 static int skeleton(struct build *b, const struct step *s, struct err *e)
 {
 	AUTO_CLOSE int skel = new_dir(b, "skel", e);
@@ -216,10 +222,10 @@ static int skeleton(struct build *b, const struct step *s, struct err *e)
 }
 
 /*
- * Is @other mounted on a directory in the overlay of @s? It must not be empty beneath its mount:
- * whoever has moved to mounts of its own, without this one, could remove it through a
- * descriptor of the directory above, and with it the kernel takes the mount away from everybody:
- * /proc, say, which PID 1 believes.
+ * Is @other mounted on a directory in the overlay of @s? That directory must not be empty
+ * beneath its mount. A process with a mount namespace of its own, without this mount, could
+ * remove the empty directory through a descriptor of the one above, and the kernel would take
+ * the mount away from all namespaces: /proc, say, which PID 1 relies on.
  */
 static bool is_mounted_in(const struct build *b, const struct step *s,
 			  const struct step *other)
@@ -238,7 +244,7 @@ static bool is_mounted_in(const struct build *b, const struct step *s,
 	       S_ISDIR(st.st_mode);
 }
 
-/* Into the fix layer, which is made if need be, or into a skeleton. */
+/* Puts the mount points into the fix layer, which is made if need be, or into a skeleton. */
 static int keep_mount_points(struct build *b, const struct step *s, int *layer,
 			     struct err *e)
 {

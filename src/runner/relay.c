@@ -116,8 +116,10 @@ void relay_forked(struct relay *r)
 	streams_forked(&r->streams);
 }
 
-/* Blocks what we handle. A signal ignored from the start (nohup) stays ignored: blocking
- * it would make signalfd report it. Returns the signalfd or -errno. */
+/*
+ * Blocks the signals that we handle. A signal that was ignored from the start (nohup) stays
+ * ignored: blocking it would make signalfd report it. Returns the signalfd or -errno.
+ */
 static int take_signals(struct relay *r)
 {
 	static const int maybe[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
@@ -134,8 +136,10 @@ static int take_signals(struct relay *r)
 	r->tstp_taken = sigismember(&set, SIGTSTP) == 1;
 	sigaddset(&set, SIGCONT);
 	sigaddset(&set, SIGWINCH);
-	/* Blocked, these do not stop us: writing from the background is allowed, reading
-	 * fails with EIO. */
+	/*
+	 * Blocked, these signals do not stop us: writing from the background is allowed,
+	 * reading fails with EIO.
+	 */
 	sigaddset(&set, SIGTTIN);
 	sigaddset(&set, SIGTTOU);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -147,7 +151,10 @@ static int take_signals(struct relay *r)
 	return fd;
 }
 
-/* Without one the terminal stays as it is if we are killed: no reason not to run. */
+/*
+ * If the restorer cannot be started, the terminal stays as it is when we are killed: no reason
+ * not to run.
+ */
 static void take_keeper(struct relay *r)
 {
 	if (!r->pty || restorer_start(&r->keeper, r->tty, r->modes) < 0)
@@ -167,7 +174,7 @@ static void part_with_keeper(struct relay *r)
 	restorer_stop(&r->keeper);
 }
 
-/* The terminal first: with SIGTTOU unblocked it could stop us. */
+/* The terminal comes first: with SIGTTOU unblocked it could stop us. */
 static void give_back(struct relay *r)
 {
 	tty_restore(r->tty);
@@ -189,8 +196,10 @@ void relay_free(struct relay *r)
 	free(r);
 }
 
-/* PID 1 ends all the others first, and looks at what is left (end_others() there); if it does not
- * come to that, it is killed, and all with it. */
+/*
+ * PID 1 kills all the others first, and looks at what is left (end_others() there). If it does
+ * not come to that, PID 1 is killed, and all processes with it.
+ */
 static void end_init(struct loop *l)
 {
 	bool again = l->killed;
@@ -212,15 +221,17 @@ static void fail(struct loop *l, int err, const char *what)
 	end_init(l);
 }
 
-/* What cannot be sent is lost: PID 1 is gone, or it has a queue full of our signals. */
+/* A message that cannot be sent is lost: PID 1 is gone, or its queue is full of our signals. */
 static void tell(struct loop *l, enum ctl_type type, int value)
 {
 	if (l->ctl >= 0)
 		ctl_send_value(l->ctl, type, value, MSG_DONTWAIT);
 }
 
-/* Our terminal is gone: the command learns it as it would have without us, by SIGHUP and
- * by a dead terminal. */
+/*
+ * Our terminal is gone: the command learns that as it would have without us, by SIGHUP and by
+ * a dead terminal.
+ */
 static void hang_up(struct loop *l)
 {
 	tell(l, CTL_SIGNAL, SIGHUP);
@@ -336,8 +347,10 @@ static void on_ctl(struct loop *l)
 	}
 }
 
-/* A question to a person: what was said before it has to be seen, and the terminal is
- * not the command's meanwhile. */
+/*
+ * For a question to the user: earlier output has to be seen first, and the terminal is not the
+ * command's meanwhile.
+ */
 static void hush(void *arg, bool on)
 {
 	struct loop *l = arg;
@@ -404,7 +417,7 @@ static void on_signal(struct loop *l)
 			take_terminal(l);
 			break;
 		case SIGTSTP:
-			/* If the command does stop, CTL_STOPPED comes and we follow. */
+			/* If the command stops, CTL_STOPPED comes and we stop, too. */
 			tell(l, CTL_SIGNAL, SIGTSTP);
 			break;
 		case SIGTTIN:
@@ -424,7 +437,7 @@ static void limit_hit(struct loop *l, const struct limit_hit *hit)
 	end_init(l);
 }
 
-/* Without a watcher the limits would not hold: then nothing may run. */
+/* Without the watcher the limits would not hold: then nothing may run. */
 static void start_watch(struct loop *l)
 {
 	int r = watch_start(l->r->wish.watch);
@@ -445,7 +458,7 @@ static void on_watch(struct loop *l)
 		fail(l, r, "who watched over the limits is gone");
 }
 
-/* What is not read is not written to us either: a flood is stopped where it begins. */
+/* Output that is not read blocks its writer: a flood stops at its source. */
 static void check_output(struct loop *l)
 {
 	const struct streams *s = &l->r->streams;
@@ -490,7 +503,7 @@ static void on_pumps(struct loop *l, const struct pollfd *pf)
 			pump_shut(in);
 		}
 	}
-	/* That the slave is closed (the inside is about to end) is no hangup of ours. */
+	/* A closed slave (the inside is about to end) is no hangup of our terminal. */
 	if (was_active && !pump_active(in)) {
 		if (s->master >= 0 && in->ended)
 			hang_up(l);
@@ -502,10 +515,10 @@ static void on_pumps(struct loop *l, const struct pollfd *pf)
 }
 
 /*
- * The command stopped: so do we, for the shell to notice. With a pty the Ctrl-Z went past
- * our own process group, which is the shell's job: all of it must stop. The kernel
- * ignores SIGTSTP where nobody could continue us (orphaned group), as it should be: then
- * the command goes on at once.
+ * The command has stopped, so we stop, for the shell to notice. With a pty the Ctrl-Z did not
+ * reach our own process group, which is the job of the shell: all of it must stop. The kernel
+ * ignores SIGTSTP where no process could continue us (orphaned group), and then the command
+ * goes on at once.
  */
 static void suspend(struct loop *l)
 {
@@ -531,7 +544,7 @@ static void suspend(struct loop *l)
 	tell(l, CTL_CONT, 0);
 }
 
-/* Every process of the inside is dead: what is in pipes and pty now is all there is. */
+/* Every process inside is dead: what is in pipes and pty now is the rest of the output. */
 static void on_gone(struct loop *l)
 {
 	struct streams *s = &l->r->streams;
@@ -626,7 +639,7 @@ static int step(struct loop *l)
 		pump_poll(&l->r->streams.pump[i], pf + POLL_PUMPS + i * 2);
 	if (poll(pf, POLL_COUNT, wait_ms(l)) < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* Pumps first: their answers belong to descriptors that the rest may close. */
+	/* Pumps come first: their events belong to descriptors that the rest may close. */
 	on_pumps(l, pf + POLL_PUMPS);
 	check_output(l);
 	if (pf[POLL_WATCH].revents)
@@ -689,7 +702,7 @@ int relay_loop(struct relay *r, int ctl, int pidfd, int64_t timeout_ms,
 	}
 	l.sigfd = sigfd;
 	take_keeper(r);
-	/* If PID 1 is gone already, what it has said is waiting for us. */
+	/* If PID 1 is gone already, its last message is waiting for us. */
 	if (r->go)
 		ctl_send(ctl,
 			 &(struct ctl_msg){ .type = CTL_GO, .extra = (uint64_t)r->id },

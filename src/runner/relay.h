@@ -57,8 +57,8 @@ bool relay_wants_pty(const struct relay *r);
 void relay_pty_init(const struct relay *r, int master);
 
 /*
- * Descriptors the command gets as 0, 1, 2, owned by the relay; 1 and 2 may be the same.
- * -1 means the pty's slave; with a pty 2 alone may be something else (2>file).
+ * The descriptors that the command gets as 0, 1, 2, owned by the relay; 1 and 2 may be the
+ * same. -1 means the slave of the pty; with a pty only 2 may be something else (2>file).
  */
 void relay_child_fds(const struct relay *r, int fds[3]);
 
@@ -71,13 +71,13 @@ void relay_forked(struct relay *r);
  */
 void relay_go(struct relay *r, int64_t id);
 
-/* The gate's messages come on @sock (-1: there is no gate) and are answered by @calls. */
+/* The messages of the gate come on @sock (-1: there is no gate) and are answered by @calls. */
 void relay_gate(struct relay *r, int sock, const struct gate_calls *calls);
 
-/* Who knocks at @d while the command runs is let in; @d stays the caller's. */
+/* Requests at @d are served while the command runs; @d stays the caller's. */
 void relay_door(struct relay *r, struct inside_socket *d);
 
-/* The same for something else; NULL: nothing. */
+/* @s is served while the command runs; NULL: nothing. */
 struct run_side;
 void relay_side(struct relay *r, struct run_side *s);
 

@@ -55,7 +55,7 @@ static struct timespec coarse_now(void)
 	return t;
 }
 
-/* What one run of runner_run() holds. */
+/* The state of one runner_run(). */
 struct run {
 	struct run_spec spec;
 	struct site *site; /* SITE_SIZE bytes, shared with PID 1 */
@@ -83,8 +83,10 @@ static pid_t fork_init(struct run *run, unsigned long flags)
 	return ns_fork(flags, &run->pidfd);
 }
 
-/* For a view with so many mounts that the kernel would not bear them; what is not written
- * to costs nothing. */
+/*
+ * Room for a view with more mounts than the kernel allows; pages that are not written to cost
+ * nothing.
+ */
 enum { SITE_SIZE = 64 << 20 };
 
 static int open_site(struct run *run, struct err *e)
@@ -98,7 +100,7 @@ static int open_site(struct run *run, struct err *e)
 	return 0;
 }
 
-/* PID 1 may be there already: then it sees only what is in there. */
+/* PID 1 may exist already: it sees only this shared memory. */
 static int fill_site(struct run *run, struct err *e)
 {
 	const struct run_spec *s = &run->spec;
@@ -143,7 +145,7 @@ static int start(struct run *run, struct err *e)
 		return cannot_clone(run->pid, e);
 	if (run->pid == 0)
 		init_main(&a);
-	/* It makes the namespaces and builds while we plan and write the journal. */
+	/* PID 1 makes the namespaces and builds while we plan and write the journal. */
 	if (run->spec.plan) {
 		cpu_apart(&run->site->apart, run->pid);
 		ctl_send_value(run->ctl[0], CTL_BEGIN, 0, 0);
@@ -156,7 +158,7 @@ static int start(struct run *run, struct err *e)
 	return 0;
 }
 
-/* Everything the transaction holds: its layers, wherever they are seen, and checkpoints. */
+/* All directories of the transaction: layers, wherever they are seen, and checkpoints. */
 static void list_dirs(const struct run_spec *s, struct watch_dirs *dirs)
 {
 	const struct view *v = s->view;
@@ -174,7 +176,7 @@ static void list_dirs(const struct run_spec *s, struct watch_dirs *dirs)
 	dirs->ncopies = dirs->n - v->nlayers;
 }
 
-/* What is to be done before the sandbox can be built, beside the making of its namespaces. */
+/* Calls @plan before the sandbox can be built, while PID 1 makes the namespaces. */
 static int make_plan(struct run *run, struct err *e)
 {
 	struct run_spec *s = &run->spec;
@@ -184,12 +186,12 @@ static int make_plan(struct run *run, struct err *e)
 	if (s->plan(s->plan_arg, s, e) < 0 || fill_site(run, e) < 0)
 		return -1;
 	list_dirs(s, &run->dirs);
-	/* If PID 1 is gone already, what it has said is waiting for us. */
+	/* If PID 1 is gone already, its last message is waiting for us. */
 	ctl_send_value(run->ctl[0], CTL_PLAN, 0, 0);
 	return 0;
 }
 
-/* What is to be done before the command may start, beside the building of its sandbox. */
+/* Calls @ready before the command may start, while PID 1 builds the sandbox. */
 static int let_go(const struct run_spec *spec, struct relay *relay, struct err *e)
 {
 	int64_t id = 0;
@@ -230,7 +232,7 @@ static int open_run(struct run *run, struct err *e)
 	return r < 0 ? err_sys(e, r, "cannot make a socket") : 0;
 }
 
-/* Nobody answers there any more. */
+/* Removes the control socket: PID 1 is gone. */
 static void forget_control(const struct run_spec *spec)
 {
 	AUTO_FREE char *name = NULL;
@@ -259,7 +261,7 @@ static void close_run(struct run *run)
 	cleanup_close(&run->gate[1]);
 }
 
-/* What was passed between the last look and the end. */
+/* Finds a limit that was passed between the last look and the end. */
 static void last_look(const struct run *run, struct relay_end *end,
 		      const struct run_result *res)
 {
@@ -321,7 +323,7 @@ static int64_t cpu_us(const struct rusage *u)
 	       u->ru_utime.tv_usec + u->ru_stime.tv_usec;
 }
 
-/* PID 1 was killed from outside, or by its cgroup, before it could say how it ended. */
+/* PID 1 was killed from outside, or by its cgroup, before it could say how the run ended. */
 static void name_death(const struct run *run, struct relay_end *end)
 {
 	if (end->failed && end->started && !end->hit.what &&
@@ -329,7 +331,7 @@ static void name_death(const struct run *run, struct relay_end *end)
 		end->failed = false;
 }
 
-/* All processes are gone, and with them all mounts but the one that was kept for this. */
+/* All processes are gone, and all mounts but the one that was kept for this. */
 static void forget_files(const struct run *run, int mount)
 {
 	const struct step *s = run->spec.view ? build_main(run->spec.view) : NULL;
@@ -380,7 +382,9 @@ int runner_run(const struct run_spec *spec, struct run_result *res, struct err *
 			;
 	}
 	forget_files(&run, end.mount);
-	/* It has run: whatever failed then, what it did is there, and is not ours to lose. */
+	/*
+	 * The command has run: whatever failed later, its changes exist and must not be lost.
+	 */
 	if (r < 0 && end.started) {
 		end.failed = true;
 		end.err = *e;

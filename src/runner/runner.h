@@ -12,19 +12,19 @@
 #include "snap/view.h"
 
 /*
- * Processes in a sandbox. Builds the view in new namespaces, runs one command in it
- * with its own terminal (if ours is one) or pipes, and returns when nothing of it is left: no
- * process, and no mount but perhaps one that nobody has any more, on its way out (unmount.h).
+ * Runs a command in a sandbox: builds the view in new namespaces, runs one command in it with
+ * its own terminal (if ours is one) or pipes, and returns when no process of it is left, and
+ * no mount but perhaps one that is being unmounted in the background (unmount.h).
  */
 
-/* What becomes of a command whose working directory cannot be entered. */
+/* What happens if the working directory cannot be entered. */
 enum run_cwd {
 	CWD_NEEDED,	/* there is no run: runner_run() fails */
 	CWD_OR_NOT_RUN, /* it is one that could not be executed */
 	CWD_OR_ABOVE,	/* it runs in the nearest directory above that can be */
 };
 
-/* Something else that is waited for while a command runs. */
+/* A descriptor that is polled while a command runs. */
 struct run_side {
 	int fd;			  /* -1: nothing; may be changed by @ready */
 	void (*ready)(void *arg); /* in our own process: it can be read from */
@@ -32,15 +32,15 @@ struct run_side {
 };
 
 struct run_spec {
-	/* Where the command runs: all known, or filled in by @plan. */
+	/* Where the command runs: filled in, or to be filled in by @plan. */
 	const struct view *view;
 	const char *cwd;
 	enum run_cwd cwd_rule;
 	const char *control;   /* directory for the control socket (live.h); NULL: none */
 	struct timespec since; /* beginning of the transaction; 0: now */
 	/*
-	 * Called in our own process while the namespaces are being made beside it. The
-	 * sandbox is built when it has returned 0. NULL: nothing to wait for.
+	 * Called in our own process while PID 1 makes the namespaces. The sandbox is built
+	 * when it has returned 0. NULL: nothing to wait for.
 	 */
 	int (*plan)(void *arg, struct run_spec *spec, struct err *e);
 	void *plan_arg;
@@ -55,9 +55,9 @@ struct run_spec {
 	bool offline;	/* no network but a loopback of its own */
 	bool want_tty;	/* own pty if fds 0 and 1 are terminals */
 	/*
-	 * Called in our own process while the sandbox is being built beside it; the command
-	 * starts only when it has returned 0. *id then stands for the digits of STET_TXN in
-	 * envp (which must leave room for 20 of them). NULL: nothing to wait for.
+	 * Called in our own process while the sandbox is being built; the command starts only
+	 * when it has returned 0. *id then stands for the digits of STET_TXN in envp (which
+	 * must leave room for 20 of them). NULL: nothing to wait for.
 	 */
 	int (*ready)(void *arg, int64_t *id, struct err *e);
 	void *ready_arg;
@@ -67,7 +67,7 @@ struct run_spec {
 	struct run_side *side;		 /* looked at until all has ended; NULL: none */
 };
 
-/* RUN_POLICY: a verdict kill; the transaction is to be rolled back. */
+/* RUN_POLICY: a verdict `kill`; the transaction has to be rolled back. */
 enum run_reason { RUN_EXIT, RUN_SIGNAL, RUN_TIMEOUT, RUN_LIMIT, RUN_ERROR, RUN_POLICY };
 const char *run_reason_name(enum run_reason r);
 

@@ -19,8 +19,8 @@
 #include "sys/mountinfo.h"
 
 /*
- * An overlay without an upper needs two lowers: an empty one on the same filesystem, if we have
- * one that is not in the tree itself, since files and directories then have one device number.
+ * An overlay without an upper needs two lowers: an empty directory on the same filesystem, if
+ * we have one outside of the tree, since files and directories then have one device number.
  */
 static int add_empty(struct build *b, const struct step *s, struct overlay_spec *o,
 		     struct err *e)
@@ -70,7 +70,7 @@ static int show_tree(struct build *b, const struct step *s, struct err *e)
 	return err_hint(e, "leave it out: --hide '%s'", s->source);
 }
 
-/* Sockets and FIFOs are none of the host's; devices are left out. */
+/* Sockets and FIFOs are made anew, not the host's; devices are left out. */
 static int copy_entry(int host, int level, const char *name, const struct stat *st)
 {
 	char target[PATH_MAX];
@@ -107,7 +107,7 @@ static int dress(int level, const char *name, const struct stat *st)
 			 AT_SYMLINK_NOFOLLOW);
 }
 
-/* @files gets the names of the files in it, each with its NUL. */
+/* Copies one level of a directory; @files gets the names of its files, each with its NUL. */
 static int copy_level(struct build *b, const struct step *s, DIR *d, int level,
 		      struct buf *files, struct err *e)
 {
@@ -123,7 +123,7 @@ static int copy_level(struct build *b, const struct step *s, DIR *d, int level,
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0 ||
 		    view_hides(b->v, path))
 			continue;
-		/* Of what is covered nothing but the name is ever seen. */
+		/* Only the name of a covered object is ever seen. */
 		if (covered && de->d_type == DT_DIR)
 			st = (struct stat){ .st_mode = S_IFDIR };
 		else if (fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -139,7 +139,7 @@ static int copy_level(struct build *b, const struct step *s, DIR *d, int level,
 	return 0;
 }
 
-/* A file in a directory whose level is a copy: the host's own, read-only. */
+/* Mounts a file, the host's own, read-only, in a directory whose level is a copy. */
 static int bind_file(int host, int level, const char *name)
 {
 	AUTO_CLOSE int m = mount_clone(host, name, false,
@@ -170,7 +170,7 @@ static int bind_files(const struct step *s, DIR *d, int level, const struct buf 
 	return 0;
 }
 
-/* Where the host's directory cannot be read, the ways to what is mounted below it are made. */
+/* Makes the directories down to mounts below, where the host's directory cannot be read. */
 static int make_ways(struct build *b, const struct step *s, int level, struct err *e)
 {
 	for (size_t i = 0; i < b->v->nsteps; i++) {
@@ -218,7 +218,7 @@ static int show_level(struct build *b, const struct step *s, struct err *e)
 	return seen < 0 ? -1 : bind_files(s, d, seen, &files, e);
 }
 
-/* Where the host's tree is seen, its name is there, unless the command took it away. */
+/* In a tree of the host the name exists, unless the command has removed it. */
 static int socket_place(struct build *b, const struct step *s, struct err *e)
 {
 	const struct step *through = view_seen_through(b->v, s->target);
@@ -252,7 +252,7 @@ int build_socket(struct build *b, const struct step *s, struct err *e)
 
 int build_show(struct build *b, const struct step *s, struct err *e)
 {
-	/* Directories beside a mount point come and go. */
+	/* Directories beside a mount point may appear and disappear. */
 	if (faccessat(AT_FDCWD, s->source, F_OK, AT_EACCESS) < 0 && errno == ENOENT &&
 	    s != b->v->steps)
 		return 0;

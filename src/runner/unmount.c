@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 
-/* The processors are for what comes next; but that may be somebody who waits for us. */
+/* The next command should get the processors first; but a process may be waiting for us. */
 enum { NICENESS = 5 };
 
-/* The descriptors that are left to it. */
+/* The descriptors that the process keeps. */
 enum { FD_MOUNT, FD_LOCK, FD_TURN, FD_COUNT };
 
 static int lock_layer(const char *dir, int how)
@@ -33,14 +33,14 @@ static int lock_layer(const char *dir, int how)
 	return r;
 }
 
-/* Nothing else of ours is to live on in it: locks, pipes, somebody's output. */
+/* Runs in the child, which must not keep anything else of ours: locks, pipes, output. */
 _Noreturn static void outlast(int mount, int lock, int turn)
 {
 	int fd[] = { mount, lock, turn };
 	sigset_t all;
 	char none;
 
-	/* What is meant for the job is for who leads it. */
+	/* Signals for the job are for its leader. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	FAULT_NEVER();
@@ -53,7 +53,10 @@ _Noreturn static void outlast(int mount, int lock, int turn)
 		dup3(fd[i], i, O_CLOEXEC);
 	close_range(FD_COUNT, ~0U, 0);
 	setpriority(PRIO_PROCESS, 0, NICENESS);
-	/* Whoever closes last does the work: that must not be our parent. */
+	/*
+	 * The process that closes the last descriptor does the work: that must not be our
+	 * parent.
+	 */
 	while (read(FD_TURN, &none, 1) < 0 && errno == EINTR)
 		;
 	close(FD_MOUNT);
