@@ -20,7 +20,7 @@
 #include "base/cleanup.h"
 
 #define HEAD_FORMAT "stet-audit 1 %020" PRIu64 " %020" PRIu64 " %s\n"
-/* What a record is besides its fields: number, two hashes. */
+/* Bytes of a record besides its fields: number and two hashes. */
 enum { RECORD_FRAME = 180 };
 
 enum { HEAD_LEN = 13 + 21 + 21 + HASH_HEX + 1, TAIL_MAX = 1 << 20, GATHER_MAX = 1 << 16 };
@@ -106,7 +106,7 @@ int audit_open(const char *dir, struct audit **out)
 	return 0;
 }
 
-/* Appends the record of which a->body holds the fields, as the one after *c. */
+/* Appends the record whose fields are in a->body, behind *c. */
 static void add_line(struct audit *a, struct chain *c)
 {
 	size_t from = a->line.len;
@@ -129,8 +129,8 @@ static void add_trouble(struct audit *a, struct chain *c, const char *event, uin
 }
 
 /*
- * The file is longer than the head knows: somebody was killed between the two. Whole lines that
- * follow are adopted; what is left of a line is closed with a newline. Returns its length.
+ * The file is longer than the head says: a writer was killed between the two. Whole lines that
+ * follow the chain are adopted; a torn line is ended with a newline. Returns its length.
  */
 static uint64_t adopt(struct audit *a, struct chain *c, uint64_t size)
 {
@@ -138,7 +138,7 @@ static uint64_t adopt(struct audit *a, struct chain *c, uint64_t size)
 	AUTO_FREE char *text = NULL;
 	char *p, *end;
 
-	/* More than any writer leaves: not ours; the chain goes on behind it. */
+	/* No writer of ours leaves that much: the chain goes on behind it. */
 	if (len > TAIL_MAX)
 		return len;
 	text = xmalloc(len + 1);
@@ -156,7 +156,7 @@ static uint64_t adopt(struct audit *a, struct chain *c, uint64_t size)
 	return len - (uint64_t)(p - text);
 }
 
-/* Where the file ends if there is no head to say so: after the last line that is a record. */
+/* Finds the end of the chain without a head: behind the last line that is a record. */
 static void find_end(struct audit *a, struct chain *c, uint64_t size)
 {
 	uint64_t from = size > TAIL_MAX ? size - TAIL_MAX : 0, len = size - from, seq;
@@ -176,7 +176,9 @@ static void find_end(struct audit *a, struct chain *c, uint64_t size)
 	c->size = size;
 }
 
-/* Under the lock: where the chain stands, and what is to be said about how it was found. */
+/*
+ * Under the lock: finds the end of the chain, and what has to be said about how it was found.
+ */
 static int catch_up(struct audit *a, struct chain *c)
 {
 	struct stat st;
@@ -224,7 +226,9 @@ static int write_all(int fd, const char *s, size_t len)
 	return 0;
 }
 
-/* A full volume goes to the shelf. If it cannot, this one grows; the next record tries again. */
+/*
+ * Turns a full file into a volume. If that fails, the file grows; the next record tries again.
+ */
 static void turn_over(struct audit *a, struct chain *c)
 {
 	uint64_t gone;

@@ -37,7 +37,7 @@ struct audit;
 int audit_open(const char *dir, struct audit **out);
 void audit_close(struct audit *a); /* NULL is fine */
 
-/* One exec. Strings are bytes; secrets in argv are covered up on the way. */
+/* One exec. Strings are bytes; secrets in argv are covered up. */
 struct audit_exec {
 	int64_t txn;
 	pid_t pid, ppid; /* as the sandbox numbers them */
@@ -50,7 +50,7 @@ struct audit_exec {
 	const char *outcome;
 };
 
-/* What was done with a transaction; what is 0 or NULL is left out. */
+/* An operation on a transaction; fields that are 0 or NULL are left out. */
 struct audit_op {
 	const char *event; /* "begin", "end", "commit", … */
 	int64_t txn, op;
@@ -63,8 +63,10 @@ struct audit_op {
 	const char *policy; /* hash of the policy that holds */
 };
 
-/* 0 or -errno; what could not be written is lost, and the next record that can says how many
- * were. NULL is fine: nothing is written. */
+/*
+ * 0 or -errno. A record that could not be written is lost; the next one that can says how many
+ * were. @a NULL: nothing is written.
+ */
 int audit_exec(struct audit *a, const struct audit_exec *x);
 int audit_op(struct audit *a, const struct audit_op *o);
 
@@ -72,8 +74,8 @@ int audit_op(struct audit *a, const struct audit_op *o);
 int audit_exit(struct audit *a, int64_t txn, pid_t pid, int status);
 
 /*
- * Between begin and end, records gather and are written together at the end. Nobody else can
- * write meanwhile: for a moment only, in which nothing is waited for.
+ * Between begin and end records gather, and are written together at the end. No other process
+ * can write meanwhile: for a short time only, in which nothing is waited for.
  */
 void audit_gather(struct audit *a, bool begin);
 
@@ -93,18 +95,20 @@ struct audit_line {
 
 struct audit_reader;
 
-/* Everything that is not right, from the first line to the head: @what continues "line N …", or,
- * if the line is 0, is the whole sentence. */
+/*
+ * Called for every fault, from the first line to the head: @what continues "line N …", or, if
+ * @line is 0, is the whole sentence.
+ */
 typedef void audit_complain(void *arg, uint64_t line, const char *what);
 
 /* --- secrets --- */
 
 struct buf;
 /*
- * What is known to hold a secret is replaced by "***": values of options and variables whose
- * names say so, passwords in URLs, credentials in headers, keys of well-known shapes; also
- * within a longer text such as a script. Words are told one after the other: an option may
- * announce that the next is one.
+ * Replaces known secrets by "***": values of options and variables whose names say so,
+ * passwords in URLs, credentials in headers, keys of well-known shapes; also within a longer
+ * text such as a script. Words are handed over one after the other: an option may announce
+ * that the next word is a secret.
  */
 struct redact {
 	/* What the next word is: a secret, one after a colon, or one that may hold one. */

@@ -80,7 +80,7 @@ static uint64_t hash_of(const struct audit_exec *x)
 	return h | 1;
 }
 
-/* NULL: there are too many to tell them apart. */
+/* Finds the entry of a command; NULL: too many different commands. */
 static struct known *find(struct fold *f, uint64_t hash)
 {
 	size_t i = hash >> 8 & (KEYS - 1);
@@ -172,7 +172,7 @@ bool fold_exec(struct fold *f, const struct audit_exec *x)
 	if (!counted)
 		return false;
 	f->rest.txn = x->txn;
-	/* Of those that are seen for the first time nothing but the number is kept. */
+	/* Of a command that is seen for the first time only the number is kept. */
 	if (k && k->seen > 1) {
 		k->count++;
 		keep_sample(k, x);

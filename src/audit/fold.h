@@ -24,17 +24,20 @@ struct fold *fold_new(void);
 void fold_free(struct fold *f);
 
 /*
- * Is this one only counted? If not, fold_written() is told of the length of its record. An exit
- * goes with its exec, if that was.
+ * Is this exec only counted? If not, call fold_written() with the length of its record. The
+ * exit of a process is counted if its exec was.
  */
 bool fold_exec(struct fold *f, const struct audit_exec *x);
 bool fold_exit(struct fold *f, int64_t txn, pid_t pid, int status);
 void fold_written(struct fold *f, size_t len);
 
-/* Is it time to tell, or, if @now, is there anything to be told? */
+/* Is a record about counted execs due, or, with @now, is there anything to tell? */
 bool fold_due(const struct fold *f, bool now);
 
-/* The fields of the next record that tells of it; false: all was told, and counting begins anew. */
+/*
+ * Appends the fields of the next such record; false: everything was told, and counting begins
+ * anew.
+ */
 bool fold_tell(struct fold *f, struct buf *out);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { HASH_HEX = 64 };
 
-/* Where the chain stands: the last record and the length of the file after it. */
+/* The end of the chain: the last record, and the length of the file behind it. */
 struct chain {
 	uint64_t seq, size;
 	char hash[HASH_HEX + 1];

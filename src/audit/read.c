@@ -47,7 +47,7 @@ const char *chain_follow(struct chain *c, const char *line, size_t len, uint64_t
 	const char *wrong = NULL;
 
 	*seq = 0;
-	/* A NUL would end every look at it too early. */
+	/* A NUL would end every comparison too early. */
 	if (memchr(line, '\0', len) || !take_apart(line, len, seq, prev, hash)) {
 		*seq = 0;
 		return "is no record";
@@ -97,7 +97,7 @@ static int next_volume(struct audit_reader *r)
 	return 0;
 }
 
-/* Looks at the shelf: what was told, or went before, is left out. */
+/* Lists the volumes; those that were read already are left out. */
 static int look_up(struct audit_reader *r)
 {
 	int e;
@@ -148,8 +148,9 @@ void audit_reader_close(struct audit_reader *r)
 }
 
 /*
- * Was the file put on the shelf since we opened it? Then what we have just read may be of a
- * later volume, at a place that means nothing: all that was not told yet is read again.
+ * Has the file become a volume since it was opened? Then the bytes just read may be of a later
+ * file, at an offset that means nothing there: everything that was not reported yet is read
+ * again.
  */
 static int put_aside(struct audit_reader *r)
 {
@@ -201,7 +202,7 @@ static int fill(struct audit_reader *r)
 	return n > 0;
 }
 
-/* Was this line told before the file was put on the shelf? */
+/* Was this line reported before the file became a volume? */
 static bool told(struct audit_reader *r, const char *text)
 {
 	uint64_t seq = 0;
@@ -247,7 +248,7 @@ int audit_wait(struct audit_reader *r)
 	struct pollfd p = { .fd = r->notify, .events = POLLIN };
 	char events[4096];
 
-	/* Where there is no inotify, or it misses something: now and then. */
+	/* Without inotify, or if it misses something, the file is looked at now and then. */
 	if (poll(&p, 1, 1000) < 0)
 		return -errno;
 	while (p.revents && read(r->notify, events, sizeof(events)) > 0)
@@ -328,7 +329,10 @@ int audit_verify(const char *dir, audit_complain *fn, void *arg, uint64_t *recor
 	r = audit_reader_open(dir, &reader);
 	if (r < 0 && r != -ENOENT)
 		return err_sys(e, r, "cannot open %s/" AUDIT_LOG, dir);
-	/* Nobody writes while we compare the two: else the head might be ahead of what we read. */
+	/*
+	 * No process may write while the two are compared: otherwise the head could be ahead
+	 * of the lines read.
+	 */
 	if (fd >= 0)
 		flock(fd, LOCK_SH);
 	head = fd < 0 ? -ENOENT : head_read(fd, &v.head);

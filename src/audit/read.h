@@ -5,7 +5,7 @@
 #include "audit/audit.h"
 #include "audit/parts.h"
 
-/* -ENOENT: there are no books. Reads what is there, whoever writes. */
+/* Opens the audit for reading, while others may write. -ENOENT: there is none. */
 int audit_reader_open(const char *dir, struct audit_reader **out);
 
 void audit_reader_close(struct audit_reader *r); /* NULL is fine */
@@ -20,9 +20,9 @@ int audit_verify(const char *dir, audit_complain *fn, void *arg, uint64_t *recor
 		 struct err *e);
 
 /*
- * Is @line a record that follows @c? NULL if so, and *c moves on to it (but for its size);
- * else what is wrong, and *c takes over what the line claims, if it is a record at all, so that
- * one fault is told once. *seq: what it claims, or 0.
+ * Is @line a record that follows @c? NULL if so, and *c moves on to it (but for its size).
+ * Otherwise says what is wrong, and *c takes over what the line claims, if it is a record at
+ * all, so that one fault is reported once. *seq: the number that the line claims, or 0.
  */
 const char *chain_follow(struct chain *c, const char *line, size_t len, uint64_t *seq);
 

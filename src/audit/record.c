@@ -11,11 +11,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Arguments beyond this are cut: books are read by people. */
+/* Longer arguments are cut: people read the audit. */
 enum { WORD_MAX = 4096, WORDS_MAX = 256 };
 
-/* Bytes that are not UTF-8 become \xNN, and then backslashes are doubled: no two different
- * arguments look alike. */
+/*
+ * Bytes that are not UTF-8 become \\xNN, and backslashes are doubled: two different arguments
+ * never look alike.
+ */
 static json_t *text(const char *s, size_t len)
 {
 	AUTO_BUF struct buf b = BUF_INIT;
@@ -75,7 +77,7 @@ static json_t *begin(const char *event, int64_t txn)
 	return o;
 }
 
-/* The fields alone, without the braces; @o is given up. */
+/* Appends the fields without the braces; @o is freed. */
 static void finish(json_t *o, struct buf *out)
 {
 	AUTO_FREE char *s = json_dumps(o, JSON_COMPACT);

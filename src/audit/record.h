@@ -9,10 +9,10 @@
 /* The fields of a record, without braces, seq, prev and hash. */
 void record_exec(const struct audit_exec *x, struct buf *out);
 
-/* Of the same what does not differ from one time to the next. */
+/* The fields of an exec that do not differ from one time to the next. */
 void record_command(const struct audit_exec *x, struct buf *out);
 
-/* So many of them were counted; @command: what that gave. */
+/* The record for @count execs that were counted; @command: from record_command(). */
 void record_folded(int64_t txn, uint64_t count, const char *command, size_t len,
 		   struct buf *out);
 

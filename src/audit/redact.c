@@ -11,7 +11,7 @@
 
 #define COVER "***"
 
-/* What ends a word within a script; and what a command stands behind. */
+/* Characters that end a word within a script, and those that a command follows. */
 #define BREAKS " \t\r\n'\"`;|&()<>"
 #define COMMAND_AFTER ";|&(`\n"
 
@@ -126,7 +126,7 @@ static bool url_secret(const char *s, size_t len, size_t *from, size_t *n)
 	if (!at)
 		return false;
 	colon = memchr(p, ':', (size_t)(at - p));
-	/* A user without a password is one, unless it is long enough to be a key. */
+	/* A user name without a password is no secret, unless it is long enough to be a key. */
 	if (!colon && at - p < 16)
 		return false;
 	p = colon ? colon + 1 : p;
@@ -135,7 +135,7 @@ static bool url_secret(const char *s, size_t len, size_t *from, size_t *n)
 	return *n > 0;
 }
 
-/* Adds @s with the values of secret names, and keys, covered up. */
+/* Appends @s with secret values and keys covered up. */
 static void cover_inside(const char *s, size_t len, struct buf *out)
 {
 	size_t i = 0, name = 0, key;
@@ -187,7 +187,7 @@ static bool is_program(const struct redact *r, const char *name)
 	return strncmp(r->program, name, strlen(name)) == 0;
 }
 
-/* What an option, or a name before a colon, says about the word after it. */
+/* Notes what an option, or a name before a colon, says about the next word. */
 static void look_ahead(struct redact *r, const char *s, size_t len, const char *rest,
 		       size_t nrest)
 {
@@ -291,7 +291,7 @@ static void note_program(struct redact *r, const char *s, size_t len)
 	snprintf(r->program, sizeof(r->program), "%.*s", (int)(len - skip), s + skip);
 }
 
-/* A private key in the text: all of it goes. */
+/* The length of a private key at @s: all of it is covered up. */
 static size_t pem_block(const char *s, size_t len)
 {
 	static const char begin[] = "-----BEGIN ", end[] = "-----END ";
@@ -307,7 +307,7 @@ static size_t pem_block(const char *s, size_t len)
 	return line ? (size_t)(line - s) + 5 : len;
 }
 
-/* The quote that ends the string which begins at @s; one that is escaped, if that one is. */
+/* Finds the quote that ends the string at @s; an escaped one if @escaped. */
 static const char *closing(const char *s, size_t len, bool escaped)
 {
 	for (size_t i = 1; i < len; i++) {
@@ -322,8 +322,7 @@ static const char *closing(const char *s, size_t len, bool escaped)
 	return NULL;
 }
 
-/* The length of a quoted string that begins here, if it is one and does not begin with the name
- * of a scheme. */
+/* The length of a quoted string at @s that does not begin with the name of a scheme; else 0. */
 static size_t quoted(const char *s, size_t len, bool escaped)
 {
 	const char *end = *s == '\'' || *s == '"' ? closing(s, len, escaped) : NULL;

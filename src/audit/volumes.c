@@ -102,7 +102,7 @@ static int anchor_write(int dir, const struct chain *c)
 	return 0;
 }
 
-/* Copies all of @log to the volume @seq, whole or not at all. */
+/* Copies @log to the volume @seq, whole or not at all. */
 static int copy_out(int dir, int log, uint64_t seq, uint64_t size)
 {
 	char name[VOLUME_NAME], fresh[VOLUME_NAME + sizeof(NEW)];
@@ -174,7 +174,7 @@ static int drop_oldest(int dir, uint64_t *gone)
 	int r = volumes_list(dir, &s);
 
 	for (size_t i = 0; r == 0 && i + AUDIT_VOLUMES < s.n; i++) {
-		/* One that was damaged stays: it could not be told where it ended. */
+		/* A damaged volume stays: its end cannot be told. */
 		r = last_of(dir, s.v[i], &c);
 		if (r == 0)
 			r = anchor_write(dir, &c);

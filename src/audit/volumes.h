@@ -5,11 +5,11 @@
 #include "audit/parts.h"
 
 /*
- * Volumes that are full. When audit.jsonl has grown to AUDIT_VOLUME_MAX it is copied to
- * `audit-SEQ.jsonl`, SEQ being its last record, and begins anew; the chain goes on. Of those
- * volumes AUDIT_VOLUMES are kept. Before the oldest goes, `audit.anchor` takes up where the
- * chain stands after it: from there it can be followed, and what went is known by number.
- * The file of the writers stays the same, so that they need not look for another.
+ * Full volumes. When audit.jsonl has grown to AUDIT_VOLUME_MAX it is copied to `audit-
+ * SEQ.jsonl`, SEQ being its last record, and begins anew; the chain goes on. AUDIT_VOLUMES of
+ * them are kept. Before the oldest is deleted, `audit.anchor` takes over the end of its chain:
+ * from there the rest can be verified, and the deleted records are known by number. Writers
+ * keep the same file, so that they need not look for another.
  */
 enum { AUDIT_VOLUME_MAX = 32 << 20, AUDIT_VOLUMES = 8 };
 
@@ -27,13 +27,13 @@ void volume_name(uint64_t seq, char name[VOLUME_NAME]);
 /* Is there a volume that ends with this record? */
 bool volumes_has(int dir, uint64_t seq);
 
-/* Where the chain stands before the first record that is left. -ENOENT: at its beginning. */
+/* The chain before the first record that is left. -ENOENT: it begins there. */
 int anchor_read(int dir, struct chain *c);
 
 /*
- * Under the lock, the file being whole up to *c: puts it on the shelf and empties it; the
- * oldest volumes go. c->size becomes 0; *gone: the last record that went now, or 0. On
- * failure the file is as it was.
+ * Under the lock, and with the file whole up to *c: copies the file to a volume and empties
+ * it; the oldest volumes are deleted. c->size becomes 0; *gone: the last record that was
+ * deleted, or 0. On failure the file is as it was.
  */
 int volumes_put(int dir, int log, struct chain *c, uint64_t *gone);
 

@@ -13,7 +13,7 @@ void agents_free(struct agents *a)
 		free(a->v[--a->n].args);
 }
 
-/* Its place, or the one after the last. */
+/* The index of @pid, or the one behind the last. */
 static size_t find(const struct agents *a, pid_t pid)
 {
 	size_t i = 0;
@@ -38,7 +38,7 @@ void agents_drop(struct agents *a, pid_t pid)
 	a->v[i] = a->v[--a->n];
 }
 
-/* What is behind the first @n arguments; NULL if there is nothing. */
+/* The arguments behind the first @n; NULL if there are none. */
 static const char *after(const char *args, size_t argc, size_t n)
 {
 	if (argc <= n)
@@ -61,9 +61,9 @@ static unsigned runs(const char *program)
 }
 
 /*
- * Which argument names the program: the first, or the script that an interpreter executes. NULL if
- * that has none but a text, or options of which we do not know where they end. *n: how many
- * arguments there are up to it.
+ * Finds the argument that names the program: the first one, or the script that an interpreter
+ * executes. NULL if an interpreter gets a text, or options whose end we do not know. *n: the
+ * number of arguments up to it.
  */
 static const char *program_of(const char *args, size_t argc, size_t *n)
 {
@@ -72,7 +72,7 @@ static const char *program_of(const char *args, size_t argc, size_t *n)
 	*n = 1;
 	if (argc < 2 || !(runs(args) & RUNS_SCRIPT))
 		return name;
-	/* --max-old-space-size=4096: one word each. */
+	/* Options are one word each here, as --max-old-space-size=4096. */
 	while (*n < argc) {
 		name = after(args, argc, (*n)++);
 		if (name[0] != '-')
@@ -83,7 +83,7 @@ static const char *program_of(const char *args, size_t argc, size_t *n)
 	return NULL;
 }
 
-/* A program that does nothing by itself but start another one, and wait for it. */
+/* Is it a program that only starts another one and waits for it? */
 static bool is_launcher(const struct image *i)
 {
 	size_t n;
@@ -92,7 +92,7 @@ static bool is_launcher(const struct image *i)
 	return name && runs(name) & RUNS_COMMAND;
 }
 
-/* A shell that was given a text: what a launcher puts between itself and the program. */
+/* Is it a shell that was given a text? Launchers put one between themselves and the program. */
 static bool has_text(const struct image *i)
 {
 	const char *second = after(i->args, i->argc, 1);
@@ -100,7 +100,7 @@ static bool has_text(const struct image *i)
 	return second && runs(i->exe) & RUNS_TEXT && strcmp(second, "-c") == 0;
 }
 
-/* /x/codex.js and /y/codex */
+/* Compares base names without extension: /x/codex.js and /y/codex are equal. */
 static bool same_name(const char *a, const char *b)
 {
 	const size_t n = strcspn(base_of(a), ".");
@@ -110,8 +110,8 @@ static bool same_name(const char *a, const char *b)
 }
 
 /*
- * The same program again, or what a script around it hands its own arguments to. One word is
- * given to too many programs to mean that.
+ * Is it the same program again, or one that a script around it hands its own arguments to? A
+ * single argument proves nothing: too many programs get the same one.
  */
 static bool takes_over(const struct agent *x, const struct image *i)
 {

@@ -5,11 +5,11 @@
 #include "gate/image.h"
 
 /*
- * Who the agent is. A call of its is what it starts, so it matters which of the processes that is:
- * mostly the command itself, but often enough that is a launcher (npx, uvx, timeout), a shell
- * script around the agent, or an agent that starts itself once more with other options.
- *
- * Guessing wrong costs a checkpoint too many or too few, and nothing else.
+ * Finds out which process is the agent. A tool call is a process that the agent starts, so it
+ * matters which process that is: mostly the command itself, but often the command is a
+ * launcher (npx, uvx, timeout), a shell script around the agent, or an agent that starts
+ * itself once more with other options. A wrong guess costs a checkpoint too many or too few,
+ * and nothing else.
  */
 enum { AGENTS_MAX = 16 };
 
@@ -27,10 +27,13 @@ void agents_free(struct agents *a);
 
 bool agents_has(const struct agents *a, pid_t pid);
 
-/* @pid, a child of @parent, has executed @i. The first one is an agent whatever it is. */
+/*
+ * Tells that @pid, a child of @parent, has executed @i. The first process counts as an agent
+ * in any case.
+ */
 void agents_ran(struct agents *a, pid_t pid, pid_t parent, const struct image *i);
 
-/* It has ended. */
+/* Tells that @pid has ended. */
 void agents_drop(struct agents *a, pid_t pid);
 
 #endif

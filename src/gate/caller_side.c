@@ -82,7 +82,10 @@ static int serve(struct desk *d, const char *message, size_t len)
 	argv = x.argv;
 	if (r < 0)
 		return r;
-	/* While somebody is asked or a checkpoint taken, the books are others' too. */
+	/*
+	 * While a question waits or a checkpoint is taken, other processes may write to the
+	 * audit.
+	 */
 	gather(d, x.head.kind == WIRE_EXIT || x.head.kind == WIRE_TELL);
 	if (x.head.kind == WIRE_EXIT) {
 		if (d->calls->ended)
@@ -95,7 +98,7 @@ static int serve(struct desk *d, const char *message, size_t len)
 	}
 	a.seq = x.head.seq;
 	a.yes = decide(d, &x);
-	/* If nobody is there any more, nobody waits for it. */
+	/* If PID 1 is gone, no process waits for the answer. */
 	send(d->sock, &a, sizeof(a), MSG_NOSIGNAL);
 	return 0;
 }

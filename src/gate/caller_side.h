@@ -6,7 +6,7 @@
 
 const char *exec_outcome_name(enum exec_outcome o);
 
-/* Answers what has been sent up by now. 0; -errno if nothing more can come. */
+/* Answers the messages that have come so far. 0; -errno if no more can come. */
 int desk_serve(struct desk *d);
 void desk_free(struct desk *d);
 

@@ -22,13 +22,15 @@ _Static_assert(sizeof(struct info) == 64, "the first version of struct pidfd_inf
 #define GET_INFO _IOWR(0xFF, 11, struct info)
 enum { INFO_EXIT = 1 << 3 };
 
-/* Whether the kernel knows the question shows in its answer about ourselves. */
+/* The kernel shows in its answer about ourselves whether it knows the question. */
 static bool possible(void)
 {
 	AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct info i = { .mask = INFO_EXIT };
 
-	/* A kernel without it leaves the bit's meaning to chance; 6.15 says ESRCH or no bit. */
+	/*
+	 * An older kernel may answer anything in this bit; from 6.15 on it is ESRCH or no bit.
+	 */
 	return fd >= 0 && (ioctl(fd, GET_INFO, &i) == 0 || errno == ESRCH);
 }
 
@@ -111,11 +113,14 @@ static bool take(struct exits *x, unsigned at, struct exit_note *to)
 	return told;
 }
 
-/* Most have ended by the time we look for the first time; the others wait with the rest. */
+/*
+ * Looks at the new ones: most have ended by the first look, the others are added to the epoll
+ * instance.
+ */
 static unsigned take_new(struct exits *x, struct exit_note v[EXITS_AT_ONCE])
 {
 	unsigned n = x->n - x->known, first, taken = 0;
-	/* No events asked for: a pidfd hangs up when its process has been waited for. */
+	/* No events are asked for: a pidfd hangs up when its process has been waited for. */
 	struct pollfd p[EXITS_AT_ONCE] = { 0 };
 
 	if (n > EXITS_AT_ONCE)
@@ -125,7 +130,10 @@ static unsigned take_new(struct exits *x, struct exit_note v[EXITS_AT_ONCE])
 		p[i].fd = x->fds[first + i];
 	if (poll(p, n, 0) < 0)
 		return 0;
-	/* From the last to the first: what takes the place of one has been looked at. */
+	/*
+	 * From the last to the first: the entry that takes the place of a removed one has been
+	 * looked at.
+	 */
 	for (unsigned i = n; i--;)
 		if (p[i].revents)
 			taken += take(x, first + i, &v[taken]);

@@ -6,11 +6,11 @@
 #include <sys/types.h>
 
 /*
- * How processes end that are not ours to wait for. Each that has executed something is held
- * by a pidfd, which the kernel (from 6.15 on) lets tell the exit status once somebody has
- * waited for it. So many at one time; beyond that, and on older kernels, the status is not
- * known. Costs nothing while nobody ends: those that are still there when they are first looked
- * at are in one epoll instance from then on.
+ * Tells how processes end that are not our children. A process that has executed something is
+ * held by a pidfd, which lets the kernel (from 6.15 on) tell the exit status once the parent
+ * has waited for the process. At most EXITS_MAX are held; beyond that, and on older kernels,
+ * the status is not known. While no process ends this costs nothing: pidfds that are still
+ * open at the second look are in one epoll instance.
  */
 enum { EXITS_MAX = 512, EXITS_AT_ONCE = 16 };
 
@@ -25,12 +25,15 @@ void exits_open(struct exits *x);
 void exits_close(struct exits *x);
 
 /*
- * A process held by a pidfd, and its parent unless @parent is NULL: 0 if the kernel does not tell.
- * -1 if it is gone, or a thread that is not its process' first.
+ * Opens a pidfd of @pid; *parent (unless @parent is NULL) is its parent, 0 if the kernel does
+ * not tell. -1 if it is gone, or a thread that is not the first of its process.
  */
 int exits_hold(pid_t pid, pid_t *parent);
 
-/* To be told once however often it executes something else. Takes @fd, which may be -1. */
+/*
+ * Watches @pid, which is reported once however often it executes something. Takes @fd, which
+ * may be -1.
+ */
 void exits_watch(struct exits *x, pid_t pid, int fd);
 bool exits_has(const struct exits *x, pid_t pid);
 bool exits_full(const struct exits *x);
@@ -41,7 +44,7 @@ struct exit_note {
 	int status; /* as waitpid(2) has it */
 };
 
-/* Some that have ended, each told once; *more: there may be others. */
+/* Returns processes that have ended, each once; *more: there may be others. */
 unsigned exits_take(struct exits *x, struct exit_note v[EXITS_AT_ONCE], bool *more);
 
 #endif

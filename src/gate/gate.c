@@ -28,12 +28,12 @@
 #include "gate/stderr_line.h"
 #include "gate/wire.h"
 
-/* So long an exec may take before we look whether it has failed. */
+/* How long an exec may take before we look whether it has failed. */
 enum { LOOK_MS = 20, LOOK_MAX_MS = 2000 };
 
 /*
- * What nobody waits for goes to the desk when so much has gathered, or after such a time: to
- * wake it for every exec would cost as much as judging does.
+ * Records that no process waits for are sent when this many bytes have gathered, or after this
+ * time: to wake the caller's side for every exec would cost as much as judging does.
  */
 enum { GATHER_MAX = 65536, GATHER_MS = 50 };
 
@@ -46,7 +46,7 @@ enum state {
 	LEAVING,    /* whatever stops or ends next is let go */
 };
 
-/* An exec that is not settled yet. Its task is traced by us if @traced. */
+/* An exec that is not settled yet. We trace its task if @traced. */
 struct pending {
 	struct pending *next;
 	pid_t tid, pid; /* who asked; who it is after the commit */
@@ -138,7 +138,7 @@ static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 			       .flags = p->call ? EXE_CALL : 0 };
 	AUTO_BUF struct buf b = BUF_INIT;
 
-	/* Whose exec has failed has been on its way since, perhaps to elsewhere. */
+	/* A task whose exec has failed has gone on since, perhaps in another directory. */
 	if (outcome != EXEC_FAILED)
 		image_cwd(&p->image, p->pid);
 	h.seq = p->seq = ++g->seq;
@@ -146,7 +146,10 @@ static void send_up(struct gate *g, enum wire_kind kind, struct pending *p,
 	post(g, b.data, b.len, kind != WIRE_TELL || p->verdict.kind == VERDICT_KILL);
 }
 
-/* While records gather nobody is woken for an end alone: it is found before they are sent. */
+/*
+ * While records gather, the end of a process alone wakes nobody: it is found before the
+ * records are sent.
+ */
 int gate_holds(const struct gate *g)
 {
 	return g->exits.epoll;
@@ -214,7 +217,7 @@ bool gate_killed(const struct gate *g)
 
 static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 {
-	/* Numbers are used again: if somebody has had this one, that is told before. */
+	/* Pids are reused: the end of a former process with this pid is reported before. */
 	if (exits_has(&g->exits, p->pid))
 		gate_exits(g);
 	if (g->s.calls->observe || p->verdict.kind == VERDICT_KILL)
@@ -225,7 +228,7 @@ static void tell(struct gate *g, struct pending *p, enum exec_outcome outcome)
 
 /* --- verdicts --- */
 
-/* What a judge may ask about an exec. */
+/* What the judge can ask about an exec. */
 struct asked {
 	struct pending *p;
 	struct operands operands;
@@ -275,7 +278,9 @@ static void judge(const struct gate *g, struct pending *p)
 		};
 }
 
-/* With what is known now. A checkpoint that was due stays so: it is not asked for twice. */
+/*
+ * Judges with what is known now. A checkpoint that was due stays due, and is not taken twice.
+ */
 static void judge_again(const struct gate *g, struct pending *p)
 {
 	const bool due = p->verdict.kind == VERDICT_CHECKPOINT;
@@ -315,18 +320,18 @@ static void deny(struct gate *g, struct pending *p)
 	tell(g, p, EXEC_DENIED);
 	if (!g->killed)
 		unotify_answer(g->s.listener, p->req.id, -EPERM, false);
-	/* From a former exec that failed it may still be ours. */
+	/* The task may still be traced because of a former exec that failed. */
 	if (p->traced && ptrace(PTRACE_INTERRUPT, p->tid, 0, 0) == 0)
 		p->state = LEAVING;
 	else
 		drop(g, p);
 }
 
-/* The image is there, but must not run. */
+/* The new image is loaded, but must not run. */
 static void put_down(struct gate *g, struct pending *p)
 {
 	explain(g, p);
-	/* One that is to die with the rest stays stopped until then: nobody goes on after it. */
+	/* After a verdict `kill` the task stays stopped until all processes die. */
 	if (p->verdict.kind == VERDICT_KILL)
 		g->killed = true;
 	else
@@ -335,7 +340,7 @@ static void put_down(struct gate *g, struct pending *p)
 	p->state = LEAVING;
 }
 
-/* What comes after it: it runs, and nobody waits for this. */
+/* The exec is settled: the image runs, and no process waits for the record. */
 static void runs(struct gate *g, struct pending *p, enum exec_outcome outcome)
 {
 	tell(g, p, outcome);
@@ -363,7 +368,7 @@ static void go_plain(struct gate *g, struct pending *p)
 	runs(g, p, EXEC_UNVERIFIED);
 }
 
-/* A debugger inside has it: there will be no second look. */
+/* A debugger inside traces the task: there will be no second look. */
 static void go_unverified(struct gate *g, struct pending *p)
 {
 	const struct gate_calls *c = g->s.calls;
@@ -396,8 +401,8 @@ static void go_unverified(struct gate *g, struct pending *p)
 }
 
 /*
- * After this the task cannot commit an exec without our seeing it. That we have traced it
- * once is no proof that we still do: its process may have become another thread's.
+ * After this the task cannot commit an exec unseen. An earlier successful trace is no proof
+ * that we still trace the task: its process may have become another thread's.
  */
 enum hold { HOLD_OURS, HOLD_ANOTHERS, HOLD_NOBODYS };
 static enum hold seize(const struct pending *p)
@@ -411,9 +416,9 @@ static enum hold seize(const struct pending *p)
 }
 
 /*
- * The run's own command, asked for by our own code: nothing of the inside has run yet that
+ * Is it the command of the run, requested by our own code? No process inside has run yet that
  * could change its arguments. If the file is a program for this machine, and no script, the
- * kernel will make of it just what was judged.
+ * kernel will execute just what was judged.
  */
 static bool is_certain(const struct pending *p)
 {
@@ -430,9 +435,9 @@ static bool same_process(pid_t a, pid_t b)
 }
 
 /*
- * An exec that is on its way has a lock that PTRACE_SEIZE of its process' other threads waits
- * for, and waits itself until all of them are gone; one of them that we trace is gone only
- * when we have waited for it. So none is seized while another is traced.
+ * An exec under way holds a lock that PTRACE_SEIZE of other threads of its process waits for,
+ * and itself waits until all those threads are gone. A thread that we trace is gone only when
+ * we have waited for it. So no thread is seized while another one of its process is traced.
  */
 static bool has_turn(const struct gate *g, const struct pending *p)
 {
@@ -480,7 +485,10 @@ static void go_on(struct gate *g, struct pending *p)
 	p->state = GOING;
 	p->look_ms = LOOK_MS;
 	p->look_at = clock_ms(CLOCK_MONOTONIC_COARSE) + LOOK_MS;
-	/* If it died meanwhile the number may be another's, who is to be let go again. */
+	/*
+	 * If the caller died meanwhile its pid may be another process's, which is let go
+	 * again.
+	 */
 	if (unotify_answer(g->s.listener, p->req.id, 0, true) < 0) {
 		ptrace(PTRACE_INTERRUPT, p->tid, 0, 0);
 		p->state = LEAVING;
@@ -493,7 +501,10 @@ static struct pending *take_up(struct gate *g, const struct seccomp_notif *req)
 
 	p = find(g, (pid_t)req->pid);
 	if (p) {
-		/* A former exec of the same task: over, or this one could not be here. */
+		/*
+		 * A former exec of the same task is over, or this one could not have been
+		 * called.
+		 */
 		if (p->state == GOING || p->state == CERTAIN)
 			tell(g, p, EXEC_FAILED);
 		forget(p);
@@ -536,14 +547,14 @@ void gate_request(struct gate *g)
 	struct pending *p = take_up(g, g->s.listener->req);
 	int r;
 
-	/* Not before: until then the /proc that we see may be the host's. */
+	/* Only now: before, /proc may have been that of the host. */
 	if (g->place.fds < 0)
 		g->place.fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = image_asked(&g->place, &p->req, &p->image);
-	/* What the kernel alone can find is judged when it has. */
+	/* A program that only the kernel can find is judged after the commit. */
 	if (r == 0 && p->image.exe)
 		judge(g, p);
-	/* Nobody is refused or asked about because of a guess. */
+	/* A guess is no reason to refuse or to ask. */
 	if (p->image.recalled && p->verdict.kind >= VERDICT_ASK) {
 		r = image_again(&g->place, &p->req, &p->image);
 		if (r == 0 && p->image.exe)
@@ -585,7 +596,10 @@ static void settle(struct gate *g, struct pending *p)
 	}
 }
 
-/* Where its stack begins; *foreign: it is for another ABI, whose calls our filter does not know. */
+/*
+ * The start of the stack; *foreign: the image is for another ABI, whose calls our filter does
+ * not know.
+ */
 static uint64_t stack_of(pid_t pid, bool *foreign)
 {
 #if defined(__x86_64__)
@@ -628,25 +642,25 @@ static void verify(struct gate *g, struct pending *p)
 	settle(g, p);
 }
 
-/* The exec'er is a thread that now has its process' number. */
+/* The task that has executed is a thread that now has the pid of its process. */
 static struct pending *committed(struct gate *g, pid_t pid)
 {
 	unsigned long former = 0;
 	struct pending *p = g->all, *leader;
 
-	/* The only one that we trace. */
+	/* The task is the only one of its process that we trace. */
 	if (p && !p->next && p->tid == pid)
 		return p;
 	if (ptrace(PTRACE_GETEVENTMSG, pid, 0, &former) < 0)
 		return NULL;
 	p = find(g, (pid_t)former);
 	leader = find(g, pid);
-	/* The process' first thread is no more, and nobody will tell. */
+	/* The first thread of the process is gone, and no event will tell. */
 	if (leader && leader != p)
 		drop(g, leader);
 	if (!p || p->tid == pid)
 		return p;
-	/* What we hold is the thread's own, whose number is no more. */
+	/* The pidfd is of the thread, whose number is gone. */
 	cleanup_close(&p->held);
 	p->held = -1;
 	p->tid = p->pid = pid;
@@ -660,7 +674,7 @@ bool gate_waited(struct gate *g, pid_t pid, int status)
 	struct pending *p = exec ? committed(g, pid) : find(g, pid);
 
 	if (!p || !p->traced) {
-		/* Nobody else is traced by us; if somebody is, it must not stay stopped. */
+		/* No other task is traced by us; if one is, it must not stay stopped. */
 		if (exec)
 			ptrace(PTRACE_DETACH, pid, 0, 0);
 		return exec;
@@ -679,7 +693,7 @@ bool gate_waited(struct gate *g, pid_t pid, int status)
 		kill(pid, SIGKILL); /* committed without having been let go on */
 	if (p->state == GOING)
 		tell(g, p, EXEC_FAILED);
-	/* A stop at a signal: it gets the signal. */
+	/* A stop at a signal: the task gets the signal. */
 	ptrace(PTRACE_DETACH, pid, 0,
 	       (unsigned long)(status >> 16 ? 0 : WSTOPSIG(status)));
 	drop(g, p);
@@ -728,7 +742,7 @@ int gate_wait_ms(const struct gate *g)
 	return left < 0 ? 0 : (int)left;
 }
 
-/* Waiting in the exec itself, for a slow disk say? It must not be interrupted there. */
+/* Does the task wait in the exec itself, for a slow disk? It must not be interrupted there. */
 static bool in_exec(pid_t tid)
 {
 	char name[64], text[32] = "";
@@ -753,7 +767,7 @@ void gate_tick(struct gate *g)
 		gate_exits(g);
 		gate_flush(g);
 	}
-	/* What was sent at once has left nobody who would look. */
+	/* After records were sent at once no later look is due. */
 	if (!g->send_at && exits_unseen(&g->exits))
 		gate_exits(g);
 	for (struct pending *p = g->all, *next; p; p = next) {

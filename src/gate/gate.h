@@ -31,7 +31,7 @@ enum exec_outcome {
 	EXEC_KILLED,	 /* the committed image was another one, and is forbidden */
 };
 
-/* One exec, for whoever keeps the books. Everything is valid during the call only. */
+/* One exec, for the audit. All pointers are valid during the call only. */
 struct exec_event {
 	/* At most the first 64 KiB of the arguments; @argc is how many there were. */
 	const struct exec_facts *facts;
@@ -44,30 +44,30 @@ struct exec_event {
 struct gate_calls {
 	void *ctx;
 	/*
-	 * In PID 1, a fork of the caller: what it needs must be in memory when
-	 * runner_run() is called, and what it changes there is lost. Returns 0; anything
-	 * else denies. NULL: execs are not held at all.
+	 * Runs in PID 1, a fork of the caller: everything it needs must be in memory when
+	 * runner_run() is called, and its changes to memory are lost. Returns 0; anything else
+	 * denies. NULL: execs are not held at all.
 	 */
 	int (*judge)(void *ctx, const struct exec_facts *f, struct verdict *v);
 	/*
-	 * The others in the caller's process, between two looks at its descriptors: while
-	 * they work the command's output waits. NULL: nothing to do.
-	 *
-	 * before_call: verdict checkpoint. The process is stopped before its first
-	 * instruction. Returns 0; anything else and it is killed.
+	 * The other functions run in the caller's process, between two polls: while they work
+	 * the output of the command waits. NULL: nothing to do. before_call: for verdict
+	 * `checkpoint`. The process is stopped before its first instruction. Returns 0;
+	 * anything else kills it.
 	 */
 	int (*before_call)(void *ctx, const struct exec_facts *f,
 			   const struct verdict *v);
 	/* Verdict ask: true is yes. NULL: no. @until: CLOCK_MONOTONIC in ms, or 0. */
 	bool (*ask)(void *ctx, const struct exec_facts *f, const struct verdict *v,
 		    int64_t until);
-	/* What is observed and has ended between the two comes in one go. */
+	/* All calls of observe and ended between the two belong together. */
 	void (*gather)(void *ctx, bool begin);
-	/* After the fact, in the order in which it was settled. */
+	/* Called after each exec, in the order in which they were settled. */
 	void (*observe)(void *ctx, const struct exec_event *ev);
 	/*
-	 * A process that executed something has ended; @status as waitpid(2) has it. Not of
-	 * all: see exits.h, and those that are killed with the sandbox.
+	 * Called when a process that has executed something has ended; @status as waitpid(2)
+	 * has it. Not for all processes: see exits.h, and those that are killed with the
+	 * sandbox.
 	 */
 	void (*ended)(void *ctx, pid_t pid, int status);
 };
@@ -88,34 +88,36 @@ struct gate *gate_new(const struct gate_setup *s);
 /* Takes up the exec that the listener has just received. */
 void gate_request(struct gate *g);
 
-/* The run's own command has been executed, or could not be. To be told before what it asks
- * for itself is taken up. */
+/*
+ * Tells whether the command of the run was executed. Call it before calls of the command
+ * itself are taken up.
+ */
 void gate_begun(struct gate *g, bool ran);
 
-/* @status from waitpid(2) of @pid: true if it was the gate's and is not to be looked at. */
+/* Hands over @status from waitpid(2) of @pid: true if it was for the gate alone. */
 bool gate_waited(struct gate *g, pid_t pid, int status);
 
-/* The desk has answered. false: it is gone. */
+/* Reads an answer of the caller's side. False: that is gone. */
 bool gate_answered(struct gate *g);
 
-/* May more requests be received? If not, wait until the socket is writable, then flush. */
+/* Can more requests be received? If not: wait until the socket is writable, then flush. */
 bool gate_ready(const struct gate *g);
 void gate_flush(struct gate *g);
 
-/* Has the desk been told everything? Something may wait to be sent together with more. */
+/* Has everything been sent? Records may wait to be sent together. */
 bool gate_idle(const struct gate *g);
 
 /* Milliseconds until gate_tick() is to be called; -1: never. */
 int gate_wait_ms(const struct gate *g);
 void gate_tick(struct gate *g);
 
-/* Readable when a process has ended, for gate_exits() then; -1: not now. */
+/* A descriptor that is readable when a process has ended, for gate_exits(); -1: none now. */
 int gate_exits_fd(const struct gate *g);
-/* A descriptor of its own that it has from the beginning; -1: none. */
+/* A descriptor that the gate has had from the beginning; -1: none. */
 int gate_holds(const struct gate *g);
 void gate_exits(struct gate *g);
 
-/* A verdict kill: the sandbox is to end now. */
+/* Was there a verdict `kill`? Then the sandbox has to end now. */
 bool gate_killed(const struct gate *g);
 
 /* --- the other half --- */
@@ -129,7 +131,10 @@ struct desk {
 	int sock; /* -1: there is none */
 	const struct gate_calls *calls;
 	int64_t until; /* for ask */
-	/* Around a question: the terminal is ours to use, and then not. May be NULL. */
+	/*
+	 * Called around a question: the terminal is ours, and then the command's again. May be
+	 * NULL.
+	 */
 	void (*hush)(void *arg, bool on);
 	void *hush_arg;
 	struct desk_end end;

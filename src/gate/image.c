@@ -29,8 +29,9 @@ void image_free(struct image *i)
 }
 
 /*
- * The name of something of @pid in /proc. Who is held or stopped by us keeps its number; if it is
- * killed nevertheless, what we then see of another comes to nothing: the answer is refused.
+ * The name of something of @pid in /proc. A task that we hold or have stopped keeps its pid.
+ * If it is killed nevertheless, what we see of another process has no effect: the answer is
+ * refused.
  */
 struct proc_name {
 	char s[64];
@@ -44,7 +45,7 @@ static struct proc_name in_proc(pid_t pid, const char *what)
 	return n;
 }
 
-/* The three arguments of execve and the five of execveat, as one. */
+/* The arguments of execve (three) or execveat (five). */
 struct call {
 	int dirfd;
 	uint64_t path, argv;
@@ -60,7 +61,7 @@ static void decode(const struct seccomp_data *d, struct call *c)
 				    (unsigned)d->args[4] };
 }
 
-/* Turns the right to look past permissions off or on: with it we see more than callers. */
+/* Turns CAP_DAC_OVERRIDE off or on: with it we would see more than the caller. */
 static void set_override(bool on)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -74,7 +75,7 @@ static void set_override(bool on)
 	syscall(SYS_capset, &h, d);
 }
 
-/* As seen with the caller's rights. */
+/* Does the path surely not exist, seen with the caller's rights? */
 static bool surely_absent(const struct image_place *place, pid_t pid, struct callpath *p)
 {
 	struct stat st;
@@ -91,7 +92,7 @@ static bool surely_absent(const struct image_place *place, pid_t pid, struct cal
 	return absent;
 }
 
-/* The program as an O_PATH descriptor; -EAGAIN if only the kernel can say. */
+/* Opens the program with O_PATH; -EAGAIN if only the kernel can find it. */
 static int open_program(const struct image_place *place, pid_t pid, const struct call *c,
 			const char *path)
 {
@@ -125,7 +126,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec >= b->tv_nsec;
 }
 
-/* What the file itself says; @fd: O_PATH, i->exe and i->st are known. */
+/* Looks at the file; @fd: O_PATH; i->exe and i->st are known. */
 static void look_at_file(const struct image_place *place, int fd, struct image *i)
 {
 	static const char gone[] = " (deleted)";
@@ -165,14 +166,14 @@ static void look_at(const struct image_place *place, int fd, struct image *i)
 		look_at_file(place, fd, i);
 }
 
-/* An absolute path, asked for in the plain way, that means the same for every caller. */
+/* Is it an absolute path, without flags, that means the same for every caller? */
 static bool may_recall(const struct call *c, const char *path)
 {
 	return *path == '/' && !c->flags && strncmp(path, "/proc/", 6) != 0 &&
 	       strncmp(path, "/dev/", 5) != 0;
 }
 
-/* Where it leads. Returns 0 or the -errno with which the call is certain to fail. */
+/* Resolves the path. 0 or the -errno with which the call is certain to fail. */
 static int resolve(const struct image_place *place, pid_t pid, const struct call *c,
 		   const char *path, struct image *out)
 {
@@ -184,7 +185,7 @@ static int resolve(const struct image_place *place, pid_t pid, const struct call
 		unknown(out);
 	else
 		look_at(place, fd, out);
-	/* For nobody, root and ACLs included: what it is called does not matter then. */
+	/* No user may execute it, root and ACLs included: its name does not matter then. */
 	if (out->exe && !(out->st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))) {
 		image_free(out);
 		return -EACCES;
@@ -261,10 +262,10 @@ static int read_args(pid_t pid, struct image *out)
 }
 
 /*
- * The same from where the kernel has put it for the new program: a count, that many pointers,
- * a null, the environment's pointers; after them, at a distance of up to 8 KiB that is left to
- * chance, the arguments' bytes, which end where the environment's begin. False: not as simple
- * as that, ask /proc.
+ * Reads the arguments from the stack that the kernel has made for the new program: a count,
+ * that many pointers, a null, the pointers of the environment; behind them, at a random
+ * distance of up to 8 KiB, the bytes of the arguments, which end where the environment's
+ * begin. False: the stack looks otherwise, ask /proc.
  */
 static bool read_stack(pid_t pid, uint64_t sp, struct image *out)
 {
@@ -300,8 +301,8 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 }
 
 /*
- * The file that was asked for, unchanged: then we know the rest of it. Its ctime would tell if
- * it had been given another name.
+ * Is it the file that was asked for, unchanged? Then we know the rest. A new name would have
+ * moved its ctime.
  */
 static bool is_as_asked(pid_t pid, const struct image *asked, struct image *out)
 {

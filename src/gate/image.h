@@ -9,7 +9,7 @@
 #include "policy/policy.h"
 #include "sys/unotify.h"
 
-/* What is to be executed, or was. Owned; image_free() leaves it empty. */
+/* The program of an exec, before or after the commit. Owned; image_free() leaves it empty. */
 struct image {
 	char *exe, *cwd;      /* NULL if unknown */
 	bool placed;	      /* cwd has been looked for: image_cwd() */
@@ -32,37 +32,40 @@ struct image_place {
 void image_free(struct image *i);
 
 /*
- * What the caller of a held execve or execveat asks for. Returns 0,
- * or the -errno with which the call is certain to fail. What could not be resolved as the
- * kernel will do it has exe NULL and EXE_UNKNOWN. The directory is left to image_cwd().
+ * Finds what the caller of a held execve or execveat asks for. Returns 0, or the -errno with
+ * which the call is certain to fail. If the path could not be resolved as the kernel will do
+ * it, exe is NULL and EXE_UNKNOWN is set. image_cwd() fills in the directory.
  */
 int image_asked(const struct image_place *p, const struct seccomp_notif *req,
 		struct image *out);
 
-/* The same once more, when a guess is not enough; @i as image_asked() made it. */
+/* image_asked() once more without guesses; @i as image_asked() made it. */
 int image_again(const struct image_place *p, const struct seccomp_notif *req,
 		struct image *i);
 
 /*
- * What has become of it, stopped at the end of its exec with its stack at @sp (0: not known); it
- * had asked for @asked. 0 or -errno.
+ * Reads the committed image of a task that is stopped at the end of its exec with its stack at
+ * @sp (0: not known); @asked: what it had asked for. 0 or -errno.
  */
 int image_committed(const struct image_place *p, pid_t pid, uint64_t sp,
 		    const struct image *asked, struct image *out);
 
-/* Is its file, as we see it by that name, a program that this kernel executes as it is? */
+/* Is the file, as we see it under that name, a program that this kernel executes as it is? */
 bool image_is_program(const struct image *i);
 
 /* Would a verdict on @asked be one on @now? */
 bool image_same(const struct image *asked, const struct image *now);
 
-/* Its directory, looked up once: most verdicts do not need it. @pid is held or stopped. */
+/*
+ * The working directory, looked up at the first call: most verdicts do not need it. @pid is
+ * held or stopped.
+ */
 const char *image_cwd(struct image *i, pid_t pid);
 
 /* Facts for a judge; *argv is to be freed and must outlive them. */
 void image_facts(const struct image *i, struct exec_facts *f, const char ***argv);
 
-/* Who traces @tid; 0 if nobody does or it is gone. */
+/* The tracer of @tid; 0 if there is none or @tid is gone. */
 pid_t image_tracer(pid_t tid);
 
 pid_t image_parent(pid_t pid);

@@ -6,7 +6,10 @@
 
 #include "base/buf.h"
 
-/* What a build or a script calls again and again; the rest costs a look each time. */
+/*
+ * Enough for the programs that a build or script calls again and again; others cost a look
+ * each time.
+ */
 enum { SLOTS = 256 };
 
 struct slot {
@@ -39,7 +42,7 @@ void image_cache_free(struct image_cache *r)
 	free(r);
 }
 
-/* FNV-1a: who knows it can make two names share a slot, and gains a look at each. */
+/* FNV-1a. A caller that makes two names share a slot only makes each of them slower. */
 static unsigned slot_of(const char *path)
 {
 	uint32_t h = 2166136261U;

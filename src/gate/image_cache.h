@@ -5,9 +5,9 @@
 #include "gate/image.h"
 
 /*
- * Where a path led the last time that somebody executed it. It may lead elsewhere by now, or for
- * another caller: so this is a guess, good for letting a call go on whose outcome is looked at
- * before its first instruction, and for nothing else. In particular not for refusing one.
+ * Remembers where a path led the last time that it was executed. It may lead elsewhere by now,
+ * or for another caller. So this is a guess, good for letting a call go on whose outcome is
+ * checked before its first instruction, and never for refusing one.
  */
 struct image_cache *image_cache_new(void);
 void image_cache_free(struct image_cache *r);
@@ -16,7 +16,7 @@ void image_cache_free(struct image_cache *r);
 bool image_cache_get(const struct image_cache *r, const char *path, struct image *out);
 void image_cache_put(struct image_cache *r, const char *path, const struct image *i);
 
-/* It led elsewhere this time. @recalled: image.recalled; 0 does nothing. */
+/* Forgets an entry that led elsewhere this time. @recalled: image.recalled; 0 does nothing. */
 void image_cache_drop(struct image_cache *r, unsigned recalled);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "sys/callpath.h"
 
-/* So many directories that are yet to be made may stand on the way. */
+/* At most this many directories of a path may not exist yet. */
 enum { UNMADE_MAX = 16 };
 
 static bool may_look(struct operands *o)
@@ -27,7 +27,7 @@ static bool may_look(struct operands *o)
 	return !o->exhausted;
 }
 
-/* The text of what a descriptor is open on. Files without a name have none. */
+/* The path of an open descriptor. Files without a name have none. */
 static bool text_of(int fd, char out[PATH_MAX])
 {
 	char name[32];
@@ -56,7 +56,7 @@ void operands_end(struct operands *o)
 	o->fd = -1;
 }
 
-/* A descriptor, or why it could not be found. */
+/* Opens the path; a descriptor, or -errno. */
 static int find(struct operands *o, const char *path, int flags, char out[PATH_MAX])
 {
 	struct callpath p;
@@ -79,7 +79,7 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* The directory @dir, "" being the caller's own. */
+/* Opens the directory @dir; "" is the caller's own. */
 static int find_dir(struct operands *o, const char *dir)
 {
 	if (o->fd >= 0 && strcmp(o->dir, dir) == 0)
@@ -100,7 +100,7 @@ static const char *join(struct operands *o, const char *name)
 	return o->out;
 }
 
-/* For what is no link the directory is enough. */
+/* If the object is no link, its directory is enough. */
 static bool is_link(const struct operands *o, const char *name)
 {
 	struct stat st;
@@ -144,7 +144,7 @@ const char *operand_path(struct operands *o, const char *path, bool last)
 		n = slash ? (size_t)(slash - dir) : 0;
 		if (is_dots(dir + (name - path)))
 			return NULL;
-		/* "/x": the slash alone is the directory. */
+		/* In "/x" the slash alone is the directory. */
 		dir[n + (n == 0 && slash)] = '\0';
 		r = find_dir(o, dir);
 		if (r == 0)

@@ -14,7 +14,7 @@
 #include "gate/programs.h"
 #include "sys/fs.h"
 
-/* Larger ones are not compared: the caller waits meanwhile. */
+/* Larger files are not compared: the caller waits meanwhile. */
 enum { COMPARE_MAX = 32 << 20, PROGRAMS_MAX = 20000, TRIES = 16, REMEMBERED = 64 };
 
 struct program {
@@ -29,7 +29,7 @@ static const char *const dirs[] = { "/usr/bin",	       "/usr/sbin",  "/usr/local
 				    "/usr/local/sbin", "/usr/lib64", "/bin",
 				    "/sbin",	       "/lib64" };
 
-/* The program that this name leads to, as it does for everybody. */
+/* Looks at the program of this name, if every user sees the same one. */
 static bool look_at_name(const char *path, struct stat *st)
 {
 	AUTO_CLOSE int fd = fs_open_view(path, O_PATH, true);
@@ -68,7 +68,7 @@ static int by_size(const void *a, const void *b)
 	return x->size < y->size ? -1 : x->size > y->size;
 }
 
-/* Read once, at the first program that the transaction made itself. */
+/* The directories are read once, at the first program that the transaction has made itself. */
 static void read_dirs(void)
 {
 	struct stat st;

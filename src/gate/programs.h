@@ -5,8 +5,8 @@
 #include "gate/image.h"
 
 /*
- * programs.c: the name of the program in the usual directories that the open (O_PATH) file
- * @fd is a copy of, or NULL. Remembered for each file.
+ * The name of the program in the usual directories that the open (O_PATH) file @fd is a copy
+ * of, or NULL. The answer is kept for each file.
  */
 const char *programs_find(int fd, const struct stat *st);
 

@@ -23,7 +23,7 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-/* The caller may have opened for writing what only we have the right to write to. */
+/* The caller may have opened a file for writing that only we may write to. */
 static bool is_plain(int fd)
 {
 	struct statfs fs;
@@ -54,9 +54,9 @@ static bool is_stream(int fd)
 }
 
 /*
- * A description of our own that does not wait: theirs is not ours to change. A pipe that another
- * user made (sudo -u, containers, CI) cannot be opened; newer kernels write to it without
- * waiting all the same.
+ * Opens the stream anew: the flags of the process's own description must not change. A pipe of
+ * another user (sudo -u, containers, CI) cannot be opened; newer kernels can write to it
+ * without waiting all the same.
  */
 static void write_now(int fd, const char *line)
 {

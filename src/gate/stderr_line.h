@@ -5,8 +5,8 @@
 #include <sys/types.h>
 
 /*
- * Writes a line to what process @pid has as standard error, if that is a pipe, a terminal,
- * a socket or an ordinary file. Never waits: what cannot be written at once is lost.
+ * Writes a line to the standard error of process @pid, if that is a pipe, a terminal, a socket
+ * or an ordinary file. Never waits: a line that cannot be written at once is lost.
  */
 void stderr_line(pid_t pid, const char *line);
 

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whole strings only, so that what is shown of a long command is true as far as it goes. */
+/*
+ * The length of the arguments that fits, in whole strings: a long command is shown true as far
+ * as it goes.
+ */
 static size_t fitting(const struct image *i)
 {
 	size_t n = i->args_len;

@@ -7,9 +7,9 @@
 #include "gate/image.h"
 
 /*
- * Between the halves. Up: packets of messages, each with its length before it. A message is a
- * head, then the strings that it counts, each with its NUL, then the arguments, cut off where
- * it would be too large. Down: one struct wire_answer each.
+ * The messages between the two halves. Up: packets of messages, each with its length before
+ * it. A message is a head, then the strings that it counts, each with its NUL, then the
+ * arguments, cut off where it would be too large. Down: one struct wire_answer each.
  */
 enum wire_kind {
 	WIRE_TELL = 1, /* settled: to be observed */
@@ -42,14 +42,16 @@ struct wire_answer {
 /* Appends a message, whatever is in it. */
 void wire_add(struct buf *out, const void *data, size_t len);
 
-/* How much of @len bytes of messages goes into the next packet. */
+/* How many of @len bytes of messages go into the next packet. */
 size_t wire_fill(const char *data, size_t len);
 
-/* The length of the next *@message of a packet, which *@data and @left are moved behind. 0: it
- * was the last; -EPROTO. */
+/*
+ * Returns the length of the next *@message of a packet and moves *@data and *@left behind it.
+ * 0: there is no other; -EPROTO.
+ */
 ssize_t wire_next(const char **data, size_t *left, const char **message);
 
-/* Puts a message for @i and @v together; flags that @h has are added to. */
+/* Makes a message for @i and @v; flags of @h stay set. */
 void wire_pack(struct buf *out, struct wire_head *h, const struct image *i,
 	       const struct verdict *v);
 

@@ -32,15 +32,15 @@ int journal_open(const char *dir, struct journal **out, struct err *e);
 void journal_close(struct journal *j); /* NULL is fine */
 
 /*
- * Makes the names of the journal's files durable, once for each connection. The first write that is
- * to be on the disk does it otherwise; where the filesystem was synced just now, it
- * costs next to nothing. On a failure nothing was promised yet.
+ * Makes the names of the journal's files durable, once for each connection. Otherwise the
+ * first synced write does that; after a sync of the filesystem it costs next to nothing. On a
+ * failure nothing was promised yet.
  */
 int journal_settle(struct journal *j, struct err *e);
 
 /*
- * The same for several, in one write: all that are still in the state @from, which is what @moved
- * says afterwards. On a failure none are.
+ * journal_txn_move() of several, in one write: moves those that are still in the state `from`,
+ * and sets `moved`. On a failure none are moved.
  */
 struct txn_move {
 	int64_t id;
@@ -49,26 +49,28 @@ struct txn_move {
 };
 
 /*
- * All, or those that are not pruned (most are, in time: whoever has no use for them is
- * spared their number), newest first, each freed after @fn returned. Positive return of @fn
- * stops early.
+ * Calls @fn for all transactions, or for those that are not pruned (in time most are), newest
+ * first; each record is freed after @fn has returned. A positive return of @fn stops early.
  */
 enum journal_range { JOURNAL_KEPT, JOURNAL_ALL };
 typedef int journal_txn_fn(void *arg, struct txn_record *r, struct err *e);
 
 /*
- * Moves what the log holds into the database file (fsyncs): off the critical path. Being
- * unable to because others read or write at this moment is no failure. _due() says
- * whether the last write of this connection left a log long enough for the next open
- * to notice; nothing is lost but time if that is ignored.
+ * Moves the contents of the log into the database file, with fsync: off the critical path. If
+ * others read or write at this moment nothing is moved, which is no failure. _due() says
+ * whether the last write of this connection left a log so long that the next open would
+ * notice.
  */
 bool journal_checkpoint_due(const struct journal *j);
 int journal_checkpoint(struct journal *j, struct err *e);
 
-/* SQLite's own look at the file: calls @fn for everything that is not right. */
+/* Lets SQLite check the file; calls @fn for every fault. */
 typedef void journal_complain(void *arg, const char *what);
 
-/* All of transaction @txn (0: of all), newest first; as journal_txn_each. */
+/*
+ * Calls @fn for all operations of transaction @txn (0: of all), newest first; as
+ * journal_txn_each().
+ */
 typedef int journal_op_fn(void *arg, struct op_record *r, struct err *e);
 
 #endif

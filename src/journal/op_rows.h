@@ -23,16 +23,18 @@ int journal_op_move(struct journal *j, struct op_record *r, enum op_state to,
 		    struct err *e);
 
 /*
- * The transaction's data is about to change: what was undone cannot be redone any more. On the
- * disk when it returns; nothing is written if there is nothing of that kind.
+ * Before the data of a transaction changes: undone operations cannot be redone any more.
+ * Durable when it returns; nothing is written if there is none.
  */
 int journal_op_stale(struct journal *j, int64_t txn, struct err *e);
 
 /* The first transaction after @after (a number) that is COMMITTING or UNDOING; 0: none. */
 int journal_txn_unfinished(struct journal *j, int64_t after, int64_t *id, struct err *e);
 
-/* The first atomic one after @after that no decision was recorded for; 0: none. It may be
- * running: its lock says so. */
+/*
+ * The first atomic transaction after @after without a recorded decision; 0: none. It may be
+ * running: its lock tells.
+ */
 int journal_txn_undecided(struct journal *j, int64_t after, int64_t *id, struct err *e);
 
 int journal_op_get(struct journal *j, int64_t id, struct op_record *r, struct err *e);

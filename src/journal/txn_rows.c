@@ -61,7 +61,7 @@ static int add_layers(struct journal *j, int64_t id, const struct txn_record *r,
 	return 0;
 }
 
-/* Those from @i on. */
+/* Adds the effects from @i on. */
 static int add_effects(struct journal *j, int64_t id, const struct txn_record *r,
 		       size_t i, struct err *e)
 {
@@ -463,7 +463,7 @@ static int read_records(struct journal *j, sqlite3_stmt *st, struct txn_record *
 	return -1;
 }
 
-/* The same, of one moment: others may write between our statements. */
+/* read_records() in one read transaction: others may write between our statements. */
 static int read_snapshot(struct journal *j, sqlite3_stmt *st, struct txn_record *r,
 			 int max, struct err *e)
 {
@@ -519,7 +519,7 @@ int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *
 typedef int reader(struct journal *j, sqlite3_stmt *st, struct txn_record *r, int max,
 		   struct err *e);
 
-/* Up to @max of the next; how many, or -1 with none left to free. */
+/* Reads up to @max of the next; how many, or -1 with none left to free. */
 static int read_glances(struct journal *j, sqlite3_stmt *st, struct txn_record *r,
 			int max, struct err *e)
 {

@@ -9,7 +9,7 @@
 void db_bind_bytes(sqlite3_stmt *st, int i, const char *s);
 void db_bind_text(sqlite3_stmt *st, int i, const char *s);
 
-/* Columns. False (-1): the column holds what we never wrote. */
+/* Read columns. False (-1): the column has a value that we never wrote. */
 bool db_get_string(sqlite3_stmt *st, int i, bool needed, char **out);
 bool db_get_number(sqlite3_stmt *st, int i, int64_t min, int64_t max, int64_t *out);
 int db_get_word(sqlite3_stmt *st, int i, const char *const *names, size_t n);
@@ -41,14 +41,14 @@ int journal_txn_end(struct journal *j, const struct txn_move *m, enum txn_state 
 int journal_txn_set_layers(struct journal *j, const struct txn_record *r,
 			   enum journal_sync s, struct err *e);
 
-/* One more effect of what is recorded already; added to @r, too. */
+/* Adds an effect to a recorded transaction, and to @r. */
 int journal_txn_add_effect(struct journal *j, struct txn_record *r, const char *kind,
 			   const char *what, enum journal_sync s, struct err *e);
 
 /* Fills in *r (free it). ERR_USAGE if there is no such transaction. */
 int journal_txn_get(struct journal *j, int64_t id, struct txn_record *r, struct err *e);
 
-/* By --name, among unpruned ones. */
+/* Finds a transaction by its --name among those that are not pruned. */
 int journal_txn_by_name(struct journal *j, const char *name, struct txn_record *r,
 			struct err *e);
 
@@ -56,8 +56,8 @@ int journal_txn_each(struct journal *j, enum journal_range which, journal_txn_fn
 		     void *arg, struct err *e);
 
 /*
- * The same of all that are kept, but no more of each than id, state and workspace: a small part of
- * the time, where one is looked for in a long history.
+ * journal_txn_each() of all that are kept, with only id, state and workspace filled in: much
+ * faster in a long history.
  */
 int journal_txn_glance(struct journal *j, journal_txn_fn *fn, void *arg, struct err *e);
 

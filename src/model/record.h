@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 /*
- * What is known of transactions, their layers, their checkpoints and the operations on them, as
- * plain values. The journal keeps them (journal/journal.h); nothing here reads or writes.
+ * Transactions, their layers, their checkpoints and the operations on them, as plain values.
+ * The journal keeps them (journal/journal.h); nothing here reads or writes.
  */
 
 /* States of a transaction; txn/move.h says which may follow which. Stored by name. */
 enum txn_state {
-	TXN_ACTIVE,	 /* processes run in it (or did, until somebody killed us) */
+	TXN_ACTIVE,	 /* processes run in it (or did, until stet was killed) */
 	TXN_FROZEN,	 /* ended, pending: a decision is due */
 	TXN_ROLLED_BACK, /* thrown away; data kept until pruned */
 	TXN_PRUNED,	 /* record only */
@@ -38,10 +38,10 @@ struct layer_record {
 	char *host; /* absolute path it is seen at */
 	char *dir;  /* absolute path of its directory in a store: up/, wk/ */
 	bool lax_owner;
-	bool idle; /* not recorded: it held nothing when a command of ours had ended */
+	bool idle; /* not recorded: it held nothing when the command had ended */
 };
 
-/* A path or effect outside the transaction: what cannot be undone. */
+/* An effect outside the transaction, which cannot be undone. */
 struct effect_record {
 	char *kind; /* "write-through", "socket", "network", … */
 	char *what; /* path or text */
@@ -54,8 +54,10 @@ struct txn_record {
 	char *workspace; /* absolute, resolved */
 	char *dir;	 /* its directory in the first store; flocked while it runs */
 	char **argv;	 /* NULL-ended */
-	/* Paths that the inside could not see; '!' before a store of ours; '=' before what it
-	 * saw, but could not change. NULL-ended or NULL. */
+	/*
+	 * Paths that were hidden from the inside; '!' before a store of ours; '=' before a
+	 * path that was read-only. NULL-ended or NULL.
+	 */
 	char **hidden;
 	char *options;	  /* JSON object: how to build the sandbox again (explore) */
 	int64_t begin_ns; /* CLOCK_REALTIME_COARSE, nanoseconds */
@@ -67,8 +69,9 @@ struct txn_record {
 	struct effect_record *effects;
 	size_t neffects;
 	/*
-	 * Never left for a person to decide about: if whoever runs it dies, it is rolled
-	 * back. Ends with the first decision: what an undo brings back is an ordinary one.
+	 * The transaction is never left pending for a person: if the process that runs it
+	 * dies, it is rolled back. Cleared by the first decision: what an undo brings back is
+	 * an ordinary transaction.
 	 */
 	bool atomic;
 	char *policy; /* hash of the policy that judged its commands; NULL: none did */
@@ -96,7 +99,7 @@ const char *op_state_name(enum op_state s);
 enum op_mark {
 	OP_STANDS,
 	OP_TAKEN_BACK,
-	OP_SUPERSEDED, /* the data has changed since: nothing brings back the other state */
+	OP_SUPERSEDED, /* the data has changed since: it can be neither redone nor undone */
 	OP_MARKS
 };
 
@@ -123,9 +126,9 @@ struct ckpt_record {
 	int64_t time_ns;
 	char *cause;	/* "request", "call", "rollback", … */
 	int64_t target; /* the checkpoint it is about (rollback, restore); -1: none */
-	bool named;	/* somebody asked for it: it is never thinned out */
-	char *command;	/* what was about to run, or NULL */
-	char *note;	/* what somebody wrote about it, or NULL */
+	bool named;	/* a user has asked for it: it is never thinned out */
+	char *command;	/* the command that was about to run, or NULL */
+	char *note;	/* a note of the user, or NULL */
 	uint64_t added, modified, deleted, bytes; /* against the one before it */
 };
 void ckpt_record_free(struct ckpt_record *r); /* the contents */
