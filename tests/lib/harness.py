@@ -58,6 +58,9 @@ def shortened(text, most=400):
     return "\n".join(lines[:half] + [f"... {len(lines) - most} lines ..."] + lines[-half:])
 
 
+SAID = re.compile(r"^said: (.*)$", re.M)
+
+
 class Report:
     """Collects results and prints them: one line per suite, failures in full."""
 
@@ -75,6 +78,12 @@ class Report:
             c.seconds += seconds
             if trouble:
                 print(f"\n---- {suite}\n{shortened(trouble.rstrip())}\n", flush=True)
+
+    def tell(self, text):
+        """What a test wants to be read though it passed: its lines that begin with `said: `."""
+        with self.lock:
+            for line in SAID.findall(text):
+                print(line, flush=True)
 
     def line(self, suite):
         c = self.suites.get(suite)
@@ -332,6 +341,7 @@ def pytest_job(report, suite, file, env, who, base, extra, only=None):
         failed = len(hung)
     report.add(suite, passed, failed, impossible, seconds,
                f"{name} (status {status})\n{text}\n{remarks}" if failed else "")
+    report.tell(text)
 
 
 # So many tests may fail for want of time; more are no accident.
