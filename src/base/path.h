@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Is @path equal to @dir or beneath it? Both are clean, and absolute or relative to one directory. */
+/* Is @path equal to @dir or beneath it? Both are clean, and both absolute or both relative. */
 bool path_within(const char *path, const char *dir);
 
 /* Is it beneath, and not equal? */

@@ -23,7 +23,7 @@
 
 enum step {
 	STEP_REMOVE = 1, /* the path and everything beneath it */
-	STEP_MAKE, /* the object that the entry describes; of a directory nothing but its existence */
+	STEP_MAKE,	 /* the object of the entry; of a directory only its existence */
 	STEP_LINK,	 /* another name of the object at the entry's `link` */
 	STEP_DRESS,	 /* attributes only */
 	STEP_HOST,	 /* the host's object, with everything beneath it */

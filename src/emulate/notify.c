@@ -348,7 +348,7 @@ static int serve_exec(struct notify *n)
 	return 0;
 }
 
-/* Every call that the filter holds (runner/genfilter.c), and what answers it. */
+/* Every call that the filter holds (emulate/genfilter.c), and what answers it. */
 static const struct handler {
 	int nr;
 	int (*serve)(struct notify *n);

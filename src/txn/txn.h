@@ -36,13 +36,13 @@
  * the end of every function above that takes the lock.
  *
  *  1. The host tree is unchanged in every state that exists before a commit.
- *  2.* A process that works on a transaction holds the flock on its directory. An ACTIVE transaction
- *     whose lock is free was interrupted.
+ *  2.* A process that works on a transaction holds the flock on its directory. An ACTIVE
+ *     transaction whose lock is free was interrupted.
  *  3.* A transaction that is not PRUNED has its directory and every layer directory.
  *  4. Data in a store that belongs to no journal row is garbage (prune removes it).
- *  5.* COMMITTING and UNDOING are entered only when the complete change list is durable and the data
- *     is durable. They have exactly one operation under way, all other states have none. From
- *     there recovery goes forward, or, after a conflict, back.
+ *  5.* COMMITTING and UNDOING are entered only when the complete change list and the data are
+ *     durable. They have exactly one operation under way, all other states have none. From there
+ *     recovery goes forward, or, after a conflict, back.
  *  6.* A change list is never edited once it is finished.
  *  7. After a commit the transaction holds what it replaced: undo is the same steps, backwards
  *     (txn_verify() looks).

@@ -20,7 +20,7 @@ def calls_in_table():
 
 def held_calls():
     """Those that the filter hands to PID 1."""
-    filters = read("src/runner/genfilter.c")
+    filters = read("src/emulate/genfilter.c")
     held = set(re.findall(r"SCMP_ACT_NOTIFY, SCMP_SYS\((\w+)\)", filters))
     held |= set(re.findall(r"SCMP_SYS\((\w+)\)", re.search(r"execs\[\] = \{(.*?)\}", filters)[1]))
     assert len(held) >= 6
