@@ -2,7 +2,7 @@
 #ifndef STET_POLICY_JUDGE_H
 #define STET_POLICY_JUDGE_H
 
-#include "policy/arena.h"
+#include "base/arena.h"
 #include "policy/doc.h"
 
 /*

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "policy/arena.h"
+#include "base/arena.h"
 
 /*
  * Is one of the statements in @text like @pattern? A statement is compared in lower case,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "policy/arena.h"
+#include "base/arena.h"
 
 #include <stdarg.h>
 #include <stdio.h>

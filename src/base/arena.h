@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STET_POLICY_ARENA_H
-#define STET_POLICY_ARENA_H
+#ifndef STET_BASE_ARENA_H
+#define STET_BASE_ARENA_H
 
 #include <stddef.h>
 
