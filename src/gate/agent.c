@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "policy/tool.h"
 
 void agents_free(struct agents *a)
 {

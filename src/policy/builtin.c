@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/builtin.h"
+
 #include <ctype.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/shell.h"
+#include "policy/command.h"
+#include "policy/cwd.h"
+#include "policy/declare.h"
+#include "policy/walk.h"
 
 static const struct word unknown = { "", WORD_OPEN, NULL };
 

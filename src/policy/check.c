@@ -6,8 +6,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/text.h"
-#include "policy/judge.h"
+#include "policy/line.h"
+#include "policy/tests.h"
 
 struct checker {
 	const struct policy *p;
@@ -270,73 +272,6 @@ int check_layer(const struct policy *p, size_t at, const char *name,
 	return 0;
 }
 
-struct test_run {
-	const struct policy *p;
-	policy_test_fn *fn;
-	void *arg;
-	size_t failed;
-};
-
-static void run_one(struct test_run *run, struct policy_test *t)
-{
-	struct err e;
-
-	if (policy_judge_text(run->p, t->text, strlen(t->text), &policy_test_facts,
-			      &t->got, &e) < 0)
-		t->got.kind = VERDICT_KILL;
-	/* Deferred, but not for a rule: no rule has anything to do with it. */
-	if (t->want == VERDICT_ALLOW && t->got.kind == VERDICT_DEFER && !t->got.rule)
-		t->passed = true;
-	else
-		t->passed = t->is_hint ? t->got.kind <= VERDICT_CHECKPOINT
-				       : t->got.kind == t->want;
-	run->failed += !t->passed;
-	if (run->fn)
-		run->fn(run->arg, t);
-}
-
-static void run_rule(struct test_run *run, const struct doc_rule *r, size_t layer,
-		     size_t index)
-{
-	const struct doc_tests *ts = r->tests;
-	struct policy_test t = { .rule = r->id, .layer = layer, .index = index };
-	uint32_t i;
-	size_t k;
-
-	if (r->hint) {
-		t.is_hint = true;
-		t.text = r->hint;
-		run_one(run, &t);
-		t.is_hint = false;
-	}
-	for (k = 0; ts && k <= VERDICT_KILL; k++) {
-		const char **lists[] = { ts->allow, ts->defer, ts->checkpoint,
-					 ts->ask,   ts->deny,  ts->kill };
-		uint32_t counts[] = { ts->allow_count,	    ts->defer_count,
-				      ts->checkpoint_count, ts->ask_count,
-				      ts->deny_count,	    ts->kill_count };
-
-		for (i = 0; i < counts[k]; i++) {
-			t.text = lists[k][i];
-			t.want = (enum verdict_kind)k;
-			run_one(run, &t);
-		}
-	}
-}
-
-size_t policy_run_tests(const struct policy *p, enum policy_origin origin,
-			policy_test_fn *fn, void *arg)
-{
-	struct test_run run = { p, fn, arg, 0 };
-	size_t d;
-	uint32_t i;
-
-	for (d = 0; d < p->docs_count; d++)
-		for (i = 0; p->origins[d] >= origin && i < p->docs[d]->rules_count; i++)
-			run_rule(&run, &p->docs[d]->rules[i], d, i);
-	return run.failed;
-}
-
 static void complain(void *arg, const struct policy_test *t)
 {
 	struct checker *c = arg;
@@ -357,11 +292,7 @@ int check_tests(const struct policy *p, size_t at, const char *name,
 		const struct doc_lines *lines, struct err *e)
 {
 	struct checker c = { p, p->docs[at], at, name, lines, 1, e };
-	struct test_run run = { p, complain, &c, 0 };
-	uint32_t i;
 
 	memset(e, 0, sizeof(*e));
-	for (i = 0; i < c.d->rules_count && !run.failed; i++)
-		run_rule(&run, &c.d->rules[i], at, i);
-	return run.failed ? -1 : 0;
+	return tests_run_layer(p, at, complain, &c) ? -1 : 0;
 }

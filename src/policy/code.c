@@ -3,11 +3,14 @@
  * Code of other languages, as far as it runs programs: calls with constant arguments, lines that
  * a shell gets, and awk and sed, which are read whole. Unknown parts of a text are CODE_GAP.
  */
+#include "policy/code.h"
+
 #include <ctype.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "policy/judge.h"
+#include "policy/match.h"
+#include "policy/quote.h"
+#include "policy/shell.h"
 
 enum { LITERALS_MAX = 32 };
 

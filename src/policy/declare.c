@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Assignments, declarations and arithmetic: what sets variables. */
+#include "policy/declare.h"
+
 #include <ctype.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/shell.h"
+#include "policy/builtin.h"
+#include "policy/tree.h"
+#include "policy/walk.h"
+#include "policy/word.h"
 
 static const struct word unknown = { "", WORD_OPEN, NULL };
 

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/policy.h"
+#include "base/err.h"
+#include "policy/verdict.h"
 
 /*
  * A policy document as it stands in its file. The same structures are what rules are
@@ -271,5 +272,9 @@ int doc_parse(const char *name, const char *text, size_t len, struct doc **out,
 	      struct doc_lines *lines, struct err *e);
 void doc_free(struct doc *d);
 void doc_lines_free(struct doc_lines *l);
+
+/* One rule as YAML, to be freed. */
+char *doc_rule_text(const struct doc_rule *r);
+char *doc_diff_text(const struct doc_diff *r);
 
 #endif

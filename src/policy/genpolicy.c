@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "policy/digest.h"
+#include "policy/doc.h"
 #include "policy/schema.h"
 
 /* C types by the keys under which such values stand. */

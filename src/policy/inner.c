@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/inner.h"
+
 #include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
 
+#include "policy/code.h"
+#include "policy/command.h"
 #include "policy/judge.h"
+#include "policy/option.h"
+#include "policy/quote.h"
+#include "policy/shell.h"
+#include "policy/variable.h"
+#include "policy/word.h"
 
 /* Where find looks, as far as each of those places is tried in its commands. */
 enum { TOPS_MAX = 32 };
@@ -88,23 +97,6 @@ static void judge_value(struct scene *s, const struct cmd *c, const struct word 
 		judge_defer(s);
 	if (!(w->flags & WORD_OPEN))
 		judge_shell(s, text, strlen(text), c, 0);
-}
-
-const char *shell_quoted(struct scene *s, const char *w)
-{
-	char *out = arena_take(s->arena, 4 * strlen(w) + 3), *p = out;
-
-	*p++ = '\'';
-	for (; *w; w++) {
-		if (*w == '\'') {
-			memcpy(p, "'\\''", 4);
-			p += 4;
-		} else {
-			*p++ = *w;
-		}
-	}
-	*p = '\'';
-	return out;
 }
 
 /* Words from @at on as text; NULL if they are not all known. */

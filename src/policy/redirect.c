@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Redirections: what they read, what they write, and the words that stand behind them. */
-#include <ctype.h>
+#include "policy/redirect.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/shell.h"
-
-bool is_redirect(TSNode n)
-{
-	return node_is(n, "file_redirect") || node_is(n, "heredoc_redirect") ||
-	       node_is(n, "herestring_redirect");
-}
+#include "policy/match.h"
+#include "policy/tree.h"
+#include "policy/walk.h"
+#include "policy/word.h"
 
 /* The word behind the operator: touching children belong together. */
 static struct word redirect_target(struct shell *sh, TSNode n, char *op, size_t size)
@@ -123,26 +121,6 @@ void walk_redirect(struct shell *sh, TSNode n, struct flow *in)
 	} else if (strcmp(op, ">&") != 0 || strspn(target.s, "0123456789-") == 0) {
 		judge_write(sh->s, &target);
 	}
-}
-
-bool words_touch(const char *src, size_t to, size_t from)
-{
-	while (to + 2 <= from && src[to] == '\\' && src[to + 1] == '\n')
-		to += 2;
-	return to == from;
-}
-
-bool is_fd_name(const char *src, size_t from, size_t to)
-{
-	size_t i;
-
-	if (to - from < 3 || src[from] != '{' || src[to - 1] != '}' ||
-	    (src[to] != '<' && src[to] != '>'))
-		return false;
-	for (i = from + 1; i < to - 1; i++)
-		if (!isalnum((unsigned char)src[i]) && src[i] != '_')
-			return false;
-	return true;
 }
 
 static bool is_literal(TSNode n)

@@ -7,6 +7,7 @@
 #include <yaml.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 
 enum { DEPTH_MAX = 12 };
 

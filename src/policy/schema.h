@@ -4,13 +4,10 @@
 
 #include <cyaml/cyaml.h>
 
-#include "policy/doc.h"
-
-/* The form of a document; also how genpolicy writes one out. */
+/* The form of a document. genpolicy writes one out by it. */
 extern const cyaml_schema_value_t doc_schema;
 
-/* One rule as YAML, to be freed. */
-char *doc_rule_text(const struct doc_rule *r);
-char *doc_diff_text(const struct doc_diff *r);
+/* The form of one rule, and of one rule about changes. */
+extern const cyaml_schema_value_t doc_rule_schema, doc_diff_schema;
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a shell knows while its text is followed: variables, functions, parameters. */
+#include "policy/state.h"
+
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/shell.h"
+#include "policy/variable.h"
 
 static const struct word unknown = { "", WORD_OPEN, NULL };
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Variables whose values programs run, or take programs from. */
+#include "policy/variable.h"
+
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/judge.h"
+#include "policy/code.h"
+#include "policy/name.h"
+#include "policy/shell.h"
 
 static const struct doc_variable *find(const struct policy *p, const char *name)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/diffrule.h"
+#include "policy/judge.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "policy/judge.h"
+#include "policy/tool.h"
 #include "session/judge.h"
 
 #include <dirent.h>

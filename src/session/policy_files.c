@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session/policy_files.h"
+#include "policy/load.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/policy.h"
+#include "policy/judge.h"
+#include "policy/tests.h"
 
 #include <stdlib.h>
 #include <string.h>

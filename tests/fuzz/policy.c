@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "policy/judge.h"
+#include "policy/load.h"
 #include "policy/policy.h"
+#include "policy/tests.h"
 
 static void use(struct policy *p)
 {

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "policy/judge.h"
 #include "policy/policy.h"
+#include "policy/tests.h"
 
 enum { WORDS = 64 };
 

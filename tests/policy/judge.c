@@ -12,7 +12,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "policy/judge.h"
+#include "policy/load.h"
 #include "policy/policy.h"
+#include "policy/tests.h"
 
 static char *read_whole(const char *path, size_t *len)
 {

@@ -14,7 +14,9 @@
 #include "base/cleanup.h"
 #include "policy/check.h"
 #include "policy/judge.h"
+#include "policy/load.h"
 #include "policy/policy.h"
+#include "policy/tests.h"
 
 #define RULE "version: 1\nrules:\n  - id: x\n    verdict: deny\n    why: w\n"
 

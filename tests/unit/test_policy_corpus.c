@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "policy/judge.h"
 #include "policy/policy.h"
+#include "policy/tests.h"
 #include "policy_rows.h"
 
 struct tally {

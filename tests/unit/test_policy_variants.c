@@ -15,7 +15,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "policy/judge.h"
 #include "policy/policy.h"
+#include "policy/tests.h"
 #include "policy_rows.h"
 
 enum { SAMPLE = 37 };

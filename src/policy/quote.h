@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_POLICY_QUOTE_H
+#define STET_POLICY_QUOTE_H
+
+#include "policy/scene.h"
+
+/* The word in single quotes, so that a shell reads it as it is. */
+const char *shell_quoted(struct scene *s, const char *w);
+
+#endif
