@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/command.h"
 #include "policy/cwd.h"
 #include "policy/declare.h"
 #include "policy/walk.h"
@@ -24,7 +23,7 @@ static bool known(const struct cmd *c)
 
 static void note(struct shell *sh, struct done *out, const char *name, const char *text)
 {
-	struct names *n = arena_take(sh->s->arena, sizeof(*n));
+	struct names *n = arena_take(sh->ctx->arena, sizeof(*n));
 	const char *slash = strrchr(name, '/');
 
 	n->name = slash ? slash + 1 : name;
@@ -42,11 +41,11 @@ static const char *join(struct shell *sh, const struct cmd *c, size_t from,
 
 	for (i = from; i < c->n; i++) {
 		for (p = i > from ? between : ""; *p; p++)
-			*ARENA_PUSH(sh->s->arena, text, n, cap) = *p;
+			*ARENA_PUSH(sh->ctx->arena, text, n, cap) = *p;
 		for (p = c->words[i].s; *p; p++)
-			*ARENA_PUSH(sh->s->arena, text, n, cap) = *p;
+			*ARENA_PUSH(sh->ctx->arena, text, n, cap) = *p;
 	}
-	*ARENA_PUSH(sh->s->arena, text, n, cap) = 0;
+	*ARENA_PUSH(sh->ctx->arena, text, n, cap) = 0;
 	return text;
 }
 
@@ -62,22 +61,22 @@ static const char *printed(struct shell *sh, const struct cmd *c)
 	do {
 		for (f = c->words[1].s; *f; f++) {
 			if (*f == '\\' && f[1] == 'n') {
-				*ARENA_PUSH(sh->s->arena, out, n, cap) = '\n';
+				*ARENA_PUSH(sh->ctx->arena, out, n, cap) = '\n';
 				f++;
 			} else if (*f == '\\' || (*f == '%' && f[1] != 's')) {
 				return NULL;
 			} else if (*f == '%') {
 				for (i = 0; arg < c->n && c->words[arg].s[i]; i++)
-					*ARENA_PUSH(sh->s->arena, out, n,
+					*ARENA_PUSH(sh->ctx->arena, out, n,
 						    cap) = c->words[arg].s[i];
 				arg++;
 				f++;
 			} else {
-				*ARENA_PUSH(sh->s->arena, out, n, cap) = *f;
+				*ARENA_PUSH(sh->ctx->arena, out, n, cap) = *f;
 			}
 		}
 	} while (arg > 2 && arg < c->n);
-	*ARENA_PUSH(sh->s->arena, out, n, cap) = 0;
+	*ARENA_PUSH(sh->ctx->arena, out, n, cap) = 0;
 	return out;
 }
 
@@ -97,7 +96,7 @@ static const char *output(struct shell *sh, const struct cmd *c)
 		if ((from < c->n && strncmp(c->words[from].s, "-e", 2) == 0) ||
 		    strchr(join(sh, c, from, " "), '\\'))
 			return NULL;
-		return arena_printf(sh->s->arena, "%s\n", join(sh, c, from, " "));
+		return arena_printf(sh->ctx->arena, "%s\n", join(sh, c, from, " "));
 	}
 	if (strcmp(name, "printf") == 0)
 		return printed(sh, c);
@@ -113,23 +112,23 @@ static const char *output(struct shell *sh, const struct cmd *c)
 static void do_cd(struct shell *sh, const struct cmd *c)
 {
 	const struct word *home = shell_get(sh, "HOME", 4);
-	struct scene *s = sh->s;
+	struct context *ctx = sh->ctx;
 	size_t i = 1;
 
 	while (i < c->n && c->words[i].s[0] == '-' && c->words[i].s[1])
 		i++;
 	if (i >= c->n)
-		s->cwd = strcmp(c->words[0].s, "cd") == 0 && home &&
-					 !(home->flags & WORD_OPEN)
-				 ? home->s
-				 : NULL;
+		ctx->cwd = strcmp(c->words[0].s, "cd") == 0 && home &&
+					   !(home->flags & WORD_OPEN)
+				   ? home->s
+				   : NULL;
 	else if (shell_get(sh, "CDPATH", 6) && !strchr("/.", c->words[i].s[0]))
-		s->cwd = NULL;
+		ctx->cwd = NULL;
 	else if (c->words[i].flags & (WORD_OPEN | WORD_GLOB) ||
 		 strcmp(c->words[i].s, "-") == 0 || c->words[i].s[0] == '+')
-		s->cwd = NULL;
+		ctx->cwd = NULL;
 	else
-		s->cwd = path_clean(s, s->cwd, c->words[i].s);
+		ctx->cwd = cwd_resolve(ctx, ctx->cwd, c->words[i].s);
 }
 
 static void do_eval(struct shell *sh, struct cmd *c, struct done *out)
@@ -141,7 +140,7 @@ static void do_eval(struct shell *sh, struct cmd *c, struct done *out)
 	if (known(c)) {
 		shell_eval(sh, join(sh, c, from, " "), &in, out);
 	} else {
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 		shell_forget(sh);
 	}
 }
@@ -158,10 +157,10 @@ static void do_trap(struct shell *sh, struct cmd *c, struct done *out)
 	    (i == 1 && c->words[i].s[0] == '-'))
 		return;
 	if (c->words[i].flags & WORD_OPEN) {
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 		return;
 	}
-	t = arena_take(sh->s->arena, sizeof(*t));
+	t = arena_take(sh->ctx->arena, sizeof(*t));
 	t->text = c->words[i].s;
 	t->was = state_of(sh);
 	t->next = sh->traps;
@@ -198,8 +197,8 @@ static void do_alias(struct shell *sh, const struct cmd *c)
 
 		if (!eq)
 			continue;
-		f = arena_take(sh->s->arena, sizeof(*f));
-		f->name = arena_str(sh->s->arena, c->words[i].s,
+		f = arena_take(sh->ctx->arena, sizeof(*f));
+		f->name = arena_str(sh->ctx->arena, c->words[i].s,
 				    (size_t)(eq - c->words[i].s));
 		f->alias = eq + 1;
 		f->open = c->words[i].flags & WORD_OPEN;
@@ -260,7 +259,7 @@ static void do_evaluate(struct shell *sh, const struct cmd *c, bool sets)
 		if (sets)
 			walk_arithmetic(sh, c->words[i].s, strlen(c->words[i].s));
 		if (sets && c->words[i].flags & WORD_OPEN)
-			judge_defer(sh->s);
+			report_unknown(sh->ctx);
 	}
 }
 
@@ -299,7 +298,7 @@ static void do_shift(struct shell *sh, const struct cmd *c)
 static void drop_locals(struct shell *sh, const struct names *local,
 			const struct var *was)
 {
-	const struct shell old = { .s = sh->s, .vars = was };
+	const struct shell old = { .ctx = sh->ctx, .vars = was };
 
 	for (; local; local = local->next) {
 		size_t len = strlen(local->name);
@@ -324,9 +323,9 @@ static void call_function(struct shell *sh, const struct func *f, struct cmd *c,
 	if (f->alias) {
 		/* The words are what they are, whatever they hold. */
 		if (!known(c) || f->open)
-			judge_defer(sh->s);
+			report_unknown(sh->ctx);
 		shell_eval(sh,
-			   arena_printf(sh->s->arena, "%s %s", f->alias,
+			   arena_printf(sh->ctx->arena, "%s %s", f->alias,
 					join(sh, c, 1, " ")),
 			   &in, out);
 	} else {
@@ -336,9 +335,9 @@ static void call_function(struct shell *sh, const struct func *f, struct cmd *c,
 		sh->nargs = c->n - 1;
 		sh->local = NULL;
 		sh->returned = false;
-		sh->s->nested += f->tree != tree;
+		sh->ctx->nested += f->tree != tree;
 		shell_walk(sh, f->body, &in, out);
-		sh->s->nested -= f->tree != tree;
+		sh->ctx->nested -= f->tree != tree;
 		sh->src = src;
 		sh->tree = tree;
 		sh->args = was.args;
@@ -365,9 +364,9 @@ static bool runs_already(struct shell *sh, const struct func *f)
 	if (!k || f->alias)
 		return k != NULL;
 	if (sh->piped)
-		judge_command(sh->s, &b);
+		report_command(sh->ctx, &b);
 	else
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 	return true;
 }
 
@@ -518,11 +517,11 @@ static void strip_reserved(struct shell *sh, struct cmd *c)
 				break;
 		for (k = 0; i == ARRAY_SIZE(opening) && k < ARRAY_SIZE(lost); k++)
 			if (strcmp(lost[k], name) == 0)
-				judge_defer(sh->s);
+				report_unknown(sh->ctx);
 		if (i == ARRAY_SIZE(opening))
 			return;
 		if (i > 1)
-			judge_defer(sh->s);
+			report_unknown(sh->ctx);
 	}
 }
 
@@ -576,7 +575,7 @@ static void run_words(struct shell *sh, struct cmd *c, struct done *out)
 	text = output(sh, c);
 	plain = strip_plain(c);
 	if (c->words[0].flags & WORD_OPEN) {
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 		note(sh, out, "?", NULL);
 		return;
 	}
@@ -584,7 +583,7 @@ static void run_words(struct shell *sh, struct cmd *c, struct done *out)
 		return;
 	note(sh, out, c->words[0].s, text);
 	b = builtin_of(c->words[0].s);
-	judge_command(sh->s, c);
+	report_command(sh->ctx, c);
 	if (b)
 		run_builtin(sh, b, c, out);
 	else

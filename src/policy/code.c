@@ -25,7 +25,7 @@ static void judge_part(struct scene *s, const struct cmd *c, const char *text, s
 	if (memchr(text, CODE_GAP, len))
 		judge_defer(s);
 	else if (len)
-		judge_shell(s, arena_str(s->arena, text, len), len, c, 0);
+		shell_run(&s->ctx, arena_str(s->ctx.arena, text, len), len, c, 0);
 }
 
 /* A string in quotes at @p, without them; NULL if there is none. *end: behind it. */
@@ -42,7 +42,7 @@ static const char *read_literal(struct scene *s, const char *p, const char **end
 		return NULL;
 	if (p[1] == quote && p[2] == quote)
 		p += 2;
-	out = arena_take(s->arena, strlen(p) + 1);
+	out = arena_take(s->ctx.arena, strlen(p) + 1);
 	for (p++; *p && *p != quote; p++) {
 		if (*p == '\\' && p[1]) {
 			p++;
@@ -72,13 +72,14 @@ static void judge_arguments(struct scene *s, const char *p, const char *prefix)
 		if (n == 0 && !*prefix)
 			text = one;
 		else if (n == 0)
-			text = arena_printf(s->arena, "%s%s", prefix,
-					    shell_quoted(s, one));
+			text = arena_printf(s->ctx.arena, "%s%s", prefix,
+					    shell_quoted(s->ctx.arena, one));
 		else
-			text = arena_printf(s->arena, "%s %s",
-					    n == 1 && !*prefix ? shell_quoted(s, text)
-							       : text,
-					    shell_quoted(s, one));
+			text = arena_printf(s->ctx.arena, "%s %s",
+					    n == 1 && !*prefix
+						    ? shell_quoted(s->ctx.arena, text)
+						    : text,
+					    shell_quoted(s->ctx.arena, one));
 		n++;
 	}
 	if (text)
@@ -87,19 +88,19 @@ static void judge_arguments(struct scene *s, const char *p, const char *prefix)
 
 void judge_calls(struct scene *s, const struct doc_inner *in, const char *code)
 {
-	const char *cwd = s->cwd;
+	const char *cwd = s->ctx.cwd;
 	uint32_t i;
 
 	/* Where its relative names lead is known no longer. */
 	if (strstr(code, "chdir"))
-		s->cwd = NULL;
+		s->ctx.cwd = NULL;
 	for (i = 0; i < in->calls_count; i++) {
 		const char *spec = in->calls[i], *p = code;
 		size_t n = strcspn(spec, "=");
-		const char *name = arena_str(s->arena, spec, n);
+		const char *name = arena_str(s->ctx.arena, spec, n);
 		const char *prefix = spec[n] ? spec + n + 1 : "";
 
-		while ((p = strstr(p, name)) != NULL && s->steps) {
+		while ((p = strstr(p, name)) != NULL && s->ctx.steps) {
 			bool whole = !is_name(*name) ||
 				     ((p == code || !is_name(p[-1])) && !is_name(p[n]));
 
@@ -110,7 +111,7 @@ void judge_calls(struct scene *s, const struct doc_inner *in, const char *code)
 			p += n;
 		}
 	}
-	s->cwd = cwd;
+	s->ctx.cwd = cwd;
 }
 
 /* May a command begin behind that character? */
@@ -234,7 +235,7 @@ static void judge_awk(struct scene *s, const char *text)
 	struct awk a = { .s = s, .p = text };
 	int depth = 0;
 
-	while (*a.p && s->steps) {
+	while (*a.p && s->ctx.steps) {
 		bool was = a.operand;
 		char c = *a.p;
 
@@ -337,7 +338,7 @@ static void judge_sed(struct scene *s, const char *text)
 {
 	const char *p = text;
 
-	while (p && *(p = sed_address(p) ? sed_address(p) : "") && s->steps) {
+	while (p && *(p = sed_address(p) ? sed_address(p) : "") && s->ctx.steps) {
 		char c = *p++;
 		size_t n = strcspn(p, "\n");
 		size_t blanks = strspn(p, " \t");
@@ -367,7 +368,7 @@ static void judge_sed(struct scene *s, const char *text)
 		case 'w':
 		case 'W': {
 			size_t known = strcspn(p + blanks, "\n\001");
-			struct word w = { arena_str(s->arena, p + blanks, known),
+			struct word w = { arena_str(s->ctx.arena, p + blanks, known),
 					  p[blanks + known] == CODE_GAP ? WORD_OPEN : 0,
 					  NULL };
 

@@ -38,7 +38,7 @@ static bool is_own(struct scene *s, const char *program)
 
 	if (!strchr(program, '/'))
 		return false;
-	path = path_clean(s, s->cwd, program);
+	path = cwd_resolve(&s->ctx, s->ctx.cwd, program);
 	for (i = 0; path && i < ARRAY_SIZE(system); i++)
 		if (strncmp(path, system[i], strlen(system[i])) == 0)
 			return false;
@@ -75,11 +75,11 @@ void judge_command(struct scene *s, struct cmd *c)
 
 	if (!c->n)
 		return;
-	if (s->depth >= DEPTH_MAX || !s->steps) {
+	if (s->depth >= DEPTH_MAX || !s->ctx.steps) {
 		judge_defer(s);
 		return;
 	}
-	s->steps--;
+	s->ctx.steps--;
 	s->depth++;
 	if (c->words[0].flags & (WORD_OPEN | WORD_GLOB) && !c->names[0]) {
 		judge_defer(s);

@@ -34,26 +34,26 @@ static const char *through_proc(const char *path, const char **base, const char 
 
 const char cwd_later[] = "";
 
-const char *scene_cwd(const struct scene *s, const char *cwd)
+const char *cwd_known(struct context *ctx, const char *cwd)
 {
-	return cwd == cwd_later ? s->facts->find_cwd(s->facts->ctx) : cwd;
+	return cwd == cwd_later ? ctx->events->find_cwd(ctx) : cwd;
 }
 
-const char *path_clean(struct scene *s, const char *cwd, const char *path)
+const char *cwd_resolve(struct context *ctx, const char *cwd, const char *path)
 {
 	const char *base = NULL, *whole;
 	size_t len = 0;
 	char *out;
 
 	if (path[0] != '/' || strncmp(path, "/proc/", 6) == 0)
-		cwd = scene_cwd(s, cwd);
+		cwd = cwd_known(ctx, cwd);
 	if (path[0] != '/')
 		base = cwd;
 	path = through_proc(path, &base, cwd);
 	if (path[0] != '/' && !base)
 		return NULL;
-	whole = base ? arena_printf(s->arena, "%s/%s", base, path) : path;
-	out = arena_take(s->arena, strlen(whole) + 2);
+	whole = base ? arena_printf(ctx->arena, "%s/%s", base, path) : path;
+	out = arena_take(ctx->arena, strlen(whole) + 2);
 	while (*whole) {
 		size_t n = strcspn(whole, "/");
 

@@ -37,7 +37,8 @@ void walk_subscripts(struct shell *sh, const char *text)
 	struct done done = { 0 };
 
 	if (strstr(text, "$(") || strchr(text, '`') || strstr(text, "${"))
-		shell_eval(sh, arena_printf(sh->s->arena, ": \"%s\"", text), NULL, &done);
+		shell_eval(sh, arena_printf(sh->ctx->arena, ": \"%s\"", text), NULL,
+			   &done);
 }
 
 /* a[$(…)]: arithmetic that a variable is used in would run it. */
@@ -57,7 +58,7 @@ static void apply(struct shell *sh, const struct setting *a)
 
 	walk_value(sh, &value);
 	if (a->more && old && !(old->flags & WORD_OPEN) && !(value.flags & WORD_OPEN))
-		value.s = arena_printf(sh->s->arena, "%s%s", old->s, value.s);
+		value.s = arena_printf(sh->ctx->arena, "%s%s", old->s, value.s);
 	else if (a->more)
 		value.flags |= WORD_OPEN;
 	shell_set(sh, a->name, a->len, value);
@@ -144,9 +145,9 @@ static void take_flags(struct declaration *d, const char *word)
 
 static void drop_function(struct shell *sh, const char *name, size_t len)
 {
-	struct func *f = arena_take(sh->s->arena, sizeof(*f));
+	struct func *f = arena_take(sh->ctx->arena, sizeof(*f));
 
-	f->name = arena_str(sh->s->arena, name, len);
+	f->name = arena_str(sh->ctx->arena, name, len);
 	f->gone = true;
 	f->next = sh->funcs;
 	sh->funcs = f;
@@ -167,7 +168,7 @@ static void declare_name(struct shell *sh, const struct declaration *d, const ch
 	}
 	if (d->functions) {
 		/* Another shell may call it, with what it likes. */
-		struct word word = { arena_str(sh->s->arena, name, len), 0, NULL };
+		struct word word = { arena_str(sh->ctx->arena, name, len), 0, NULL };
 		struct cmd c = { .words = &word, .n = 1, .more = true };
 		struct done done = { 0 };
 
@@ -185,9 +186,9 @@ static void declare_name(struct shell *sh, const struct declaration *d, const ch
 
 static void keep_local(struct shell *sh, const char *name, size_t len)
 {
-	struct names *n = arena_take(sh->s->arena, sizeof(*n));
+	struct names *n = arena_take(sh->ctx->arena, sizeof(*n));
 
-	n->name = arena_str(sh->s->arena, name, len);
+	n->name = arena_str(sh->ctx->arena, name, len);
 	n->next = sh->local;
 	sh->local = n;
 }
@@ -226,13 +227,13 @@ static void declare_word(struct shell *sh, struct declaration *d, const struct w
 void walk_declaration(struct shell *sh, TSNode n)
 {
 	uint32_t count = ts_node_named_child_count(n), i;
-	struct setting *all = arena_take(sh->s->arena, (count + 1) * sizeof(*all));
-	struct word *words = arena_take(sh->s->arena, (count + 1) * sizeof(*words));
+	struct setting *all = arena_take(sh->ctx->arena, (count + 1) * sizeof(*all));
+	struct word *words = arena_take(sh->ctx->arena, (count + 1) * sizeof(*words));
 	size_t from = ts_node_start_byte(n);
 	struct declaration d;
 
 	d = declaration_of(
-		sh, arena_str(sh->s->arena, sh->src + from,
+		sh, arena_str(sh->ctx->arena, sh->src + from,
 			      name_length(sh->src + from, ts_node_end_byte(n) - from)));
 	/* First all words, then what they say: declare A=1 B=$A. */
 	for (i = 0; i < count; i++) {

@@ -70,7 +70,7 @@ static const char *behind_pattern(struct scene *s, const char *spec, const char 
 	if (!eq)
 		return value;
 	for (i = 1; value[i - 1]; i++)
-		if (fnmatch(eq + 1, arena_str(s->arena, value, i), FNM_CASEFOLD) == 0)
+		if (fnmatch(eq + 1, arena_str(s->ctx.arena, value, i), FNM_CASEFOLD) == 0)
 			return value + i;
 	return NULL;
 }
@@ -96,7 +96,7 @@ static void judge_value(struct scene *s, const struct cmd *c, const struct word 
 	if (w->flags & WORD_UNSURE)
 		judge_defer(s);
 	if (!(w->flags & WORD_OPEN))
-		judge_shell(s, text, strlen(text), c, 0);
+		shell_run(&s->ctx, text, strlen(text), c, 0);
 }
 
 /* Words from @at on as text; NULL if they are not all known. */
@@ -108,19 +108,19 @@ static const char *joined(struct scene *s, const struct cmd *c, size_t at, bool 
 	const char *p;
 
 	for (p = before; *p; p++)
-		*ARENA_PUSH(s->arena, text, n, cap) = *p;
+		*ARENA_PUSH(s->ctx.arena, text, n, cap) = *p;
 	for (; at < c->n; at++) {
 		if (c->words[at].flags & WORD_OPEN)
 			return NULL;
 		if (c->words[at].flags & WORD_NAMES)
 			judge_defer(s);
 		if (n)
-			*ARENA_PUSH(s->arena, text, n, cap) = ' ';
-		p = quote ? shell_quoted(s, c->words[at].s) : c->words[at].s;
+			*ARENA_PUSH(s->ctx.arena, text, n, cap) = ' ';
+		p = quote ? shell_quoted(s->ctx.arena, c->words[at].s) : c->words[at].s;
 		for (; *p; p++)
-			*ARENA_PUSH(s->arena, text, n, cap) = *p;
+			*ARENA_PUSH(s->ctx.arena, text, n, cap) = *p;
 	}
-	*ARENA_PUSH(s->arena, text, n, cap) = 0;
+	*ARENA_PUSH(s->ctx.arena, text, n, cap) = 0;
 	return c->more ? NULL : text;
 }
 
@@ -153,8 +153,8 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 			text = behind_pattern(s, in->again[k], o->value.s);
 			if (text && text[0] != '!')
 				judge_value(s, c, &o->value,
-					    arena_printf(s->arena, "%s %s", c->words[0].s,
-							 text));
+					    arena_printf(s->ctx.arena, "%s %s",
+							 c->words[0].s, text));
 		}
 		for (k = 0; k < in->splits_count; k++) {
 			if (!option_is(l, in->splits[k], o))
@@ -172,7 +172,8 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 
 			if (!option_is(l, in->modules[k], o))
 				continue;
-			inner.words = arena_take(s->arena, (n + 1) * sizeof(struct word));
+			inner.words = arena_take(s->ctx.arena,
+						 (n + 1) * sizeof(struct word));
 			inner.words[0] = o->value;
 			memcpy(inner.words + 1, c->words + rest, n * sizeof(struct word));
 			inner.n = n + 1;
@@ -196,23 +197,23 @@ static struct word found_in(struct scene *s, const struct word *w, const struct 
 	out.flags |= WORD_NAMES;
 	out.flags |= (top->flags & WORD_OPEN) | WORD_GLOB;
 	if (top->flags & WORD_OPEN) {
-		out.s = arena_str(s->arena, w->s, (size_t)(at - w->s));
+		out.s = arena_str(s->ctx.arena, w->s, (size_t)(at - w->s));
 		return out;
 	}
 	for (; *p; p++) {
 		const char *q;
 
 		if (strncmp(p, "{}", 2) != 0) {
-			*ARENA_PUSH(s->arena, text, n, cap) = *p;
+			*ARENA_PUSH(s->ctx.arena, text, n, cap) = *p;
 			continue;
 		}
 		for (q = top->s; *q; q++)
-			*ARENA_PUSH(s->arena, text, n, cap) = *q;
-		*ARENA_PUSH(s->arena, text, n, cap) = '/';
-		*ARENA_PUSH(s->arena, text, n, cap) = '*';
+			*ARENA_PUSH(s->ctx.arena, text, n, cap) = *q;
+		*ARENA_PUSH(s->ctx.arena, text, n, cap) = '/';
+		*ARENA_PUSH(s->ctx.arena, text, n, cap) = '*';
 		p++;
 	}
-	out.s = arena_str(s->arena, text, n);
+	out.s = arena_str(s->ctx.arena, text, n);
 	return out;
 }
 
@@ -230,7 +231,7 @@ static void judge_run(struct scene *s, const struct cmd *c, const struct line *l
 		const struct word *top = l->noperands ? &l->operands[t].word : &here;
 		struct cmd inner = { .n = to - from };
 
-		inner.words = arena_take(s->arena, inner.n * sizeof(struct word));
+		inner.words = arena_take(s->ctx.arena, inner.n * sizeof(struct word));
 		for (i = 0; i < inner.n; i++)
 			inner.words[i] = found_in(s, &c->words[from + i], top);
 		judge_command(s, &inner);
@@ -274,7 +275,7 @@ static void append_input(struct scene *s, const struct cmd *c, const struct line
 	const char *p = c->input, *token = "{}";
 	const struct opt *o = NULL;
 	size_t cap = inner->n, i;
-	struct word *words = arena_take(s->arena, (cap + 1) * sizeof(*words));
+	struct word *words = arena_take(s->ctx.arena, (cap + 1) * sizeof(*words));
 	bool replaced = false;
 
 	/* xargs -I%: that word stands for the input. */
@@ -288,7 +289,8 @@ static void append_input(struct scene *s, const struct cmd *c, const struct line
 			continue;
 		replaced = true;
 		words[i].flags |= WORD_OPEN;
-		words[i].s = arena_str(s->arena, words[i].s, (size_t)(at - words[i].s));
+		words[i].s = arena_str(s->ctx.arena, words[i].s,
+				       (size_t)(at - words[i].s));
 	}
 	inner->words = words;
 	inner->more = c->more || (!p && !replaced);
@@ -299,8 +301,9 @@ static void append_input(struct scene *s, const struct cmd *c, const struct line
 		n = strcspn(p, " \t\n");
 		if (!n)
 			break;
-		*ARENA_PUSH(s->arena, inner->words, inner->n,
-			    cap) = (struct word){ arena_str(s->arena, p, n), 0, NULL };
+		*ARENA_PUSH(s->ctx.arena, inner->words, inner->n,
+			    cap) = (struct word){ arena_str(s->ctx.arena, p, n), 0,
+						  NULL };
 		p += n;
 	}
 }
@@ -309,18 +312,18 @@ static void append_input(struct scene *s, const struct cmd *c, const struct line
 static void judge_text(struct scene *s, const struct cmd *c, const char *text,
 		       bool remote)
 {
-	const char *cwd = s->cwd, *workspace = s->workspace, *home = s->home;
+	const char *cwd = s->ctx.cwd, *workspace = s->workspace, *home = s->ctx.home;
 
 	if (!text) {
 		judge_defer(s);
 		return;
 	}
 	if (remote)
-		s->cwd = s->workspace = s->home = NULL;
-	judge_shell(s, text, strlen(text), c, 0);
-	s->cwd = cwd;
+		s->ctx.cwd = s->workspace = s->ctx.home = NULL;
+	shell_run(&s->ctx, text, strlen(text), c, 0);
+	s->ctx.cwd = cwd;
 	s->workspace = workspace;
-	s->home = home;
+	s->ctx.home = home;
 }
 
 /* How many operands one of the sub-commands takes that stand there; 0: none does. */
@@ -349,14 +352,14 @@ static size_t sub_command(const char *const *list, uint32_t n, const struct line
 /* What runs may run on another machine. */
 static void judge_there(struct scene *s, struct cmd *c, bool remote)
 {
-	const char *cwd = s->cwd, *workspace = s->workspace, *home = s->home;
+	const char *cwd = s->ctx.cwd, *workspace = s->workspace, *home = s->ctx.home;
 
 	if (remote)
-		s->cwd = s->workspace = s->home = NULL;
+		s->ctx.cwd = s->workspace = s->ctx.home = NULL;
 	judge_command(s, c);
-	s->cwd = cwd;
+	s->ctx.cwd = cwd;
 	s->workspace = workspace;
-	s->home = home;
+	s->ctx.home = home;
 }
 
 /* The command with the operand in the place of {}, {.}, {/} and so on, or behind it. */
@@ -374,17 +377,18 @@ static const char *filled(struct scene *s, const char *text, const char *one)
 		n = 1 + strspn(at + 1, "./#%0123456789");
 		if (at[n] == '}') {
 			any = true;
-			out = arena_printf(s->arena, "%s%.*s%s", out, (int)(at - p), p,
-					   one);
+			out = arena_printf(s->ctx.arena, "%s%.*s%s", out, (int)(at - p),
+					   p, one);
 			p = at + n + 1;
 		} else {
-			out = arena_printf(s->arena, "%s%.*s", out, (int)(at + 1 - p), p);
+			out = arena_printf(s->ctx.arena, "%s%.*s", out, (int)(at + 1 - p),
+					   p);
 			p = at + 1;
 		}
 		if (strlen(out) > POLICY_TEXT_MAX)
 			break;
 	}
-	return arena_printf(s->arena, any ? "%s%s" : "%s%s %s", out, p, one);
+	return arena_printf(s->ctx.arena, any ? "%s%s" : "%s%s %s", out, p, one);
 }
 
 /* parallel COMMAND ::: a b: a shell gets the command, with each of the operands. */
@@ -400,7 +404,7 @@ static bool judge_each(struct scene *s, const struct cmd *c, const struct line *
 	for (k = first; k < mark; k++) {
 		if (c->words[k].flags & WORD_OPEN)
 			judge_defer(s);
-		text = arena_printf(s->arena, "%s%s%s", text, *text ? " " : "",
+		text = arena_printf(s->ctx.arena, "%s%s%s", text, *text ? " " : "",
 				    c->words[k].s);
 	}
 	if (mark == c->n)
@@ -408,7 +412,7 @@ static bool judge_each(struct scene *s, const struct cmd *c, const struct line *
 	/* ::::, a file of operands; several lists: what they become is not followed. */
 	if (c->words[mark].s[3] || mark + 1 == c->n)
 		judge_defer(s);
-	for (k = mark + 1; k < c->n && s->steps; k++) {
+	for (k = mark + 1; k < c->n && s->ctx.steps; k++) {
 		if (c->words[k].flags & WORD_OPEN ||
 		    strncmp(c->words[k].s, ":::", 3) == 0) {
 			judge_defer(s);
@@ -419,9 +423,9 @@ static bool judge_each(struct scene *s, const struct cmd *c, const struct line *
 		    one[strcspn(one, " \t\n$`\\\"'&|;<>(){}")])
 			judge_defer(s);
 		else if (*text && !(c->words[k].flags & WORD_GLOB))
-			one = shell_quoted(s, one);
+			one = shell_quoted(s->ctx.arena, one);
 		one = *text ? filled(s, text, one) : one;
-		judge_shell(s, one, strlen(one), NULL, 0);
+		shell_run(&s->ctx, one, strlen(one), NULL, 0);
 	}
 	return true;
 }
@@ -582,7 +586,7 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 		if (w->flags & WORD_UNSURE)
 			judge_defer(s);
 		if (!(w->flags & WORD_OPEN))
-			judge_shell(s, w->s, strlen(w->s), c, l->operands[0].at + 2);
+			shell_run(&s->ctx, w->s, strlen(w->s), c, l->operands[0].at + 2);
 		return;
 	}
 	if (judge_options(s, c, l))

@@ -8,27 +8,66 @@
 #include "policy/command.h"
 #include "policy/cwd.h"
 #include "policy/doc.h"
+#include "policy/match.h"
 #include "policy/name.h"
 #include "policy/parts.h"
 #include "policy/path.h"
 #include "policy/scene.h"
 #include "policy/shell.h"
 #include "policy/tri.h"
+#include "policy/variable.h"
+
+static void on_command(struct context *ctx, struct cmd *c)
+{
+	judge_command(scene_of(ctx), c);
+}
+
+static void on_unknown(struct context *ctx)
+{
+	judge_defer(scene_of(ctx));
+}
+
+static void on_write(struct context *ctx, const struct word *target)
+{
+	judge_write(scene_of(ctx), target);
+}
+
+static void on_variable(struct context *ctx, const char *name, size_t len,
+			const struct word *value)
+{
+	judge_variable(scene_of(ctx), name, len, value);
+}
+
+static const char *find_cwd(struct context *ctx)
+{
+	const struct exec_facts *f = scene_of(ctx)->facts;
+
+	return f->find_cwd(f->ctx);
+}
+
+static const struct shell_events events = {
+	.command = on_command,
+	.unknown = on_unknown,
+	.write = on_write,
+	.variable = on_variable,
+	.find_cwd = find_cwd,
+};
 
 void policy_judge_exec(const struct policy *p, const struct exec_facts *f,
 		       struct verdict *v)
 {
 	struct arena arena = { NULL };
 	struct scene s = {
+		.ctx = { .events = &events,
+			 .arena = &arena,
+			 .cwd = f->find_cwd ? cwd_later : f->cwd,
+			 .home = f->home,
+			 .steps = STEPS_MAX },
 		.p = p,
-		.arena = &arena,
 		.v = v,
-		.cwd = f->find_cwd ? cwd_later : f->cwd,
 		.facts = f,
 		.workspace = f->workspace,
-		.home = f->home,
 		.text = f->ahead,
-		.steps = STEPS_MAX,
 	};
 	struct cmd c = { .exe = f->flags };
 	size_t i;
@@ -51,21 +90,22 @@ int policy_judge_text(const struct policy *p, const char *text, size_t len,
 {
 	struct arena arena = { NULL };
 	struct scene s = {
+		.ctx = { .events = &events,
+			 .arena = &arena,
+			 .cwd = f->cwd,
+			 .home = f->home,
+			 .steps = STEPS_MAX },
 		.p = p,
-		.arena = &arena,
 		.v = v,
-		.cwd = f->cwd,
 		.workspace = f->workspace,
-		.home = f->home,
 		.text = true,
-		.steps = STEPS_MAX,
 	};
 
 	memset(v, 0, sizeof(*v));
 	if (len > POLICY_TEXT_MAX)
 		return err_set(e, ERR_USAGE, "the text is longer than %d bytes",
 			       POLICY_TEXT_MAX);
-	judge_shell(&s, text, len, NULL, 0);
+	shell_run(&s.ctx, text, len, NULL, 0);
 	arena_free(&arena);
 	return 0;
 }
@@ -93,11 +133,10 @@ void policy_judge_change(const struct policy *p, const struct change_facts *f,
 {
 	struct arena arena = { NULL };
 	struct scene s = {
+		.ctx = { .events = &events, .arena = &arena, .home = home_of(&arena, f) },
 		.p = p,
-		.arena = &arena,
 		.v = v,
 		.workspace = f->workspace,
-		.home = home_of(&arena, f),
 		.git = f->git,
 	};
 	struct word w = { f->path, 0, NULL };

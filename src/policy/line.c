@@ -16,7 +16,8 @@ struct reader {
 
 static struct opt *add_opt(struct reader *r, const char *name, bool is_long)
 {
-	struct opt *o = ARENA_PUSH(r->s->arena, r->l->opts, r->l->nopts, r->l->opts_cap);
+	struct opt *o = ARENA_PUSH(r->s->ctx.arena, r->l->opts, r->l->nopts,
+				   r->l->opts_cap);
 
 	*o = (struct opt){ .name = name, .is_long = is_long, .exact = true, .at = r->at };
 	return o;
@@ -24,7 +25,7 @@ static struct opt *add_opt(struct reader *r, const char *name, bool is_long)
 
 static void add_operand(struct reader *r, const struct word *w)
 {
-	struct operand *o = ARENA_PUSH(r->s->arena, r->l->operands, r->l->noperands,
+	struct operand *o = ARENA_PUSH(r->s->ctx.arena, r->l->operands, r->l->noperands,
 				       r->l->operands_cap);
 
 	o->word = *w;
@@ -61,7 +62,7 @@ static void read_letters(struct reader *r, const struct word *w, const char *p)
 
 		if (!kind && r->tool)
 			kind = letter_kind(&r->tool->options, *p);
-		o = add_opt(r, arena_str(r->s->arena, p, 1), false);
+		o = add_opt(r, arena_str(r->s->ctx.arena, p, 1), false);
 		o->known = kind;
 		if (kind != ':' && kind != ';')
 			continue;
@@ -82,7 +83,7 @@ static void read_letters(struct reader *r, const struct word *w, const char *p)
 static void read_bundle(struct reader *r, const char *p)
 {
 	for (; *p; p++) {
-		struct opt *o = add_opt(r, arena_str(r->s->arena, p, 1), false);
+		struct opt *o = add_opt(r, arena_str(r->s->ctx.arena, p, 1), false);
 		char kind = letter_kind(r->sub, *p);
 
 		if (!kind && r->tool)
@@ -110,7 +111,7 @@ static const char *find_long(struct reader *r, const struct doc_options *o,
 		if (n == len || !found) {
 			*value = o->words[i][n] == '=';
 			*exact = n == len;
-			found = arena_str(r->s->arena, o->words[i], n);
+			found = arena_str(r->s->ctx.arena, o->words[i], n);
 		}
 		if (n == len)
 			break;
@@ -139,7 +140,7 @@ static void read_long(struct reader *r, const struct word *w, const char *name)
 			exact = x;
 		}
 	}
-	o = add_opt(r, arena_str(r->s->arena, name, len), true);
+	o = add_opt(r, arena_str(r->s->ctx.arena, name, len), true);
 	/* An abbreviation may stand for any name that it begins. */
 	o->known = full;
 	o->exact = exact || (r->tool && r->tool->style == STYLE_LONG);
@@ -193,7 +194,7 @@ static void read_operand(struct reader *r, const struct word *w)
 
 	if (t && t->style == STYLE_ASSIGN && eq && eq > w->s) {
 		struct opt *o = add_opt(
-			r, arena_str(r->s->arena, w->s, (size_t)(eq - w->s)), true);
+			r, arena_str(r->s->ctx.arena, w->s, (size_t)(eq - w->s)), true);
 
 		o->has_value = true;
 		o->value = *w;

@@ -188,7 +188,7 @@ static enum tri sql_in(struct scene *s, const struct doc_match *m, const struct 
 	uint32_t i;
 
 	for (i = 0; i < m->sql_count; i++)
-		if (sql_matches(s->arena, w->s, m->sql[i], !(w->flags & WORD_OPEN)))
+		if (sql_matches(s->ctx.arena, w->s, m->sql[i], !(w->flags & WORD_OPEN)))
 			best = TRI_YES;
 	return best;
 }

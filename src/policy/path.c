@@ -96,9 +96,9 @@ static enum relation descend(const char *spec, const char **path, bool glob,
 static enum relation descend_lead(struct scene *s, const char *base, const char **path,
 				  bool glob, enum tri *sure)
 {
-	struct lead *l = base == s->workspace ? &s->leads[0]
-			 : base == s->home    ? &s->leads[1]
-					      : NULL;
+	struct lead *l = base == s->workspace  ? &s->leads[0]
+			 : base == s->ctx.home ? &s->leads[1]
+					       : NULL;
 
 	if (!l)
 		return descend(base, path, glob, sure);
@@ -143,7 +143,7 @@ static void against_under(struct lookup *l, const char *base, const char *rest)
 	if (base && (!*rest || *rest == '/'))
 		against(l, base, rest);
 	else if (base)
-		against(l, arena_printf(l->s->arena, "%s%s", base, rest), "");
+		against(l, arena_printf(l->s->ctx.arena, "%s%s", base, rest), "");
 }
 
 static const struct doc_class *class_find(const struct policy *p, const char *name)
@@ -170,9 +170,9 @@ static bool is_elsewhere(struct lookup *l, const char *spec)
 		spec++;
 	else
 		return false;
-	if (!l->s->home || l->glob)
-		return !l->s->home;
-	if (descend_lead(l->s, l->s->home, &rest, false, &sure) != REL_BELOW)
+	if (!l->s->ctx.home || l->glob)
+		return !l->s->ctx.home;
+	if (descend_lead(l->s, l->s->ctx.home, &rest, false, &sure) != REL_BELOW)
 		return l->want == REL_BELOW;
 	return differ_at_once(spec, rest, false);
 }
@@ -186,11 +186,11 @@ static void lookup_spec(struct lookup *l, const char *spec, unsigned depth)
 	if (spec[0] == '/') {
 		against(l, spec, "");
 	} else if (spec[0] == '~') {
-		against_under(l, l->s->home, spec + 1);
+		against_under(l, l->s->ctx.home, spec + 1);
 	} else if (strncmp(spec, "$WORKSPACE", 10) == 0) {
 		against_under(l, l->s->workspace, spec + 10);
 	} else if (strncmp(spec, "$HOME", 5) == 0) {
-		against_under(l, l->s->home, spec + 5);
+		against_under(l, l->s->ctx.home, spec + 5);
 	} else if (strncmp(spec, "$GIT", 4) == 0) {
 		against_under(l, l->s->git, spec + 4);
 	} else if (strncmp(spec, "$TMP", 4) == 0) {
@@ -224,16 +224,16 @@ static const char *pattern_top(struct scene *s, const char *path)
 		return path;
 	for (len = n; len && path[len - 1] != '/';)
 		len--;
-	return len > 1 ? arena_str(s->arena, path, len - 1) : "/";
+	return len > 1 ? arena_str(s->ctx.arena, path, len - 1) : "/";
 }
 
 /* The same word is held against many rules. */
 static const char *clean_word(struct scene *s, const struct word *w)
 {
-	if (s->cleaned != w->s || s->cleaned_in != s->cwd) {
-		s->clean = path_clean(s, s->cwd, w->s);
+	if (s->cleaned != w->s || s->cleaned_in != s->ctx.cwd) {
+		s->clean = cwd_resolve(&s->ctx, s->ctx.cwd, w->s);
 		s->cleaned = w->s;
-		s->cleaned_in = s->cwd;
+		s->cleaned_in = s->ctx.cwd;
 	}
 	return s->clean;
 }
@@ -249,13 +249,13 @@ static const char *real_path(struct scene *s, const struct word *w, bool follow)
 
 	if (!f || !f->find_path || w->flags & WORD_GLOB)
 		return NULL;
-	if (path[0] != '/' && s->cwd != cwd_later && s->cwd != f->cwd) {
-		if (!s->cwd)
+	if (path[0] != '/' && s->ctx.cwd != cwd_later && s->ctx.cwd != f->cwd) {
+		if (!s->ctx.cwd)
 			return NULL;
-		path = arena_printf(s->arena, "%s/%s", s->cwd, path);
+		path = arena_printf(s->ctx.arena, "%s/%s", s->ctx.cwd, path);
 	}
 	real = f->find_path(f->ctx, path, follow);
-	return real ? arena_str(s->arena, real, strlen(real)) : NULL;
+	return real ? arena_str(s->ctx.arena, real, strlen(real)) : NULL;
 }
 
 enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct word *w,

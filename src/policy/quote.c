@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-const char *shell_quoted(struct scene *s, const char *w)
+const char *shell_quoted(struct arena *a, const char *w)
 {
-	char *out = arena_take(s->arena, 4 * strlen(w) + 3), *p = out;
+	char *out = arena_take(a, 4 * strlen(w) + 3), *p = out;
 
 	*p++ = '\'';
 	for (; *w; w++) {

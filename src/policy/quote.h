@@ -2,9 +2,9 @@
 #ifndef STET_POLICY_QUOTE_H
 #define STET_POLICY_QUOTE_H
 
-#include "policy/scene.h"
+#include "base/arena.h"
 
 /* The word in single quotes, so that a shell reads it as it is. */
-const char *shell_quoted(struct scene *s, const char *w);
+const char *shell_quoted(struct arena *a, const char *w);
 
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/match.h"
 #include "policy/tree.h"
 #include "policy/walk.h"
 #include "policy/word.h"
@@ -62,7 +61,7 @@ static void walk_heredoc(struct shell *sh, TSNode n, struct flow *in)
 		if (!node_is(c, "heredoc_body"))
 			continue;
 		if (quoted)
-			w = (struct word){ arena_str(sh->s->arena, sh->src + from,
+			w = (struct word){ arena_str(sh->ctx->arena, sh->src + from,
 						     to - from),
 					   0, NULL };
 		else
@@ -73,7 +72,7 @@ static void walk_heredoc(struct shell *sh, TSNode n, struct flow *in)
 		in->text = NULL;
 		if (in->open)
 			continue;
-		in->text = p = q = arena_str(sh->s->arena, w.s, strlen(w.s));
+		in->text = p = q = arena_str(sh->ctx->arena, w.s, strlen(w.s));
 		for (; tabs && *q; q++)
 			if (*q != '\t' ||
 			    (q > in->text && q[-1] != '\n' && q[-1] != '\t'))
@@ -119,7 +118,7 @@ void walk_redirect(struct shell *sh, TSNode n, struct flow *in)
 		in->open = true;
 		in->text = NULL;
 	} else if (strcmp(op, ">&") != 0 || strspn(target.s, "0123456789-") == 0) {
-		judge_write(sh->s, &target);
+		report_write(sh->ctx, &target);
 	}
 }
 
@@ -164,7 +163,7 @@ static void add_span(struct spans *s, TSNode n)
 		s->last->to = to;
 		return;
 	}
-	one = arena_take(s->sh->s->arena, sizeof(*one));
+	one = arena_take(s->sh->ctx->arena, sizeof(*one));
 	one->from = from;
 	one->to = to;
 	if (s->last)
@@ -203,7 +202,7 @@ static void add_spans(struct spans *s, TSNode n)
 		if (!target || words_touch(s->sh->src, target, ts_node_start_byte(c)))
 			target = ts_node_end_byte(c);
 		else if (node_is(c, "ERROR"))
-			judge_defer(s->sh->s);
+			report_unknown(s->sh->ctx);
 		else
 			add_span(s, c);
 	}

@@ -3,7 +3,9 @@
 #ifndef STET_POLICY_SCENE_H
 #define STET_POLICY_SCENE_H
 
-#include "base/arena.h"
+#include <stddef.h>
+
+#include "policy/context.h"
 #include "policy/parts.h"
 #include "policy/tri.h"
 
@@ -20,25 +22,24 @@ struct lead {
 
 /* The state of one question to the policy, from its beginning to its verdict. */
 struct scene {
+	struct context ctx; /* shared with the walk through shell text */
 	const struct policy *p;
-	struct arena *arena;
 	struct verdict *v;
-	const char *cwd;		/* NULL: not known; scene_cwd() says what it is */
 	const struct exec_facts *facts; /* or NULL */
-	const char *workspace, *home, *git;
-	bool text;	 /* what is unknown is deferred; otherwise it does not count */
-	unsigned depth;	 /* of commands in commands */
-	unsigned nested; /* of texts in texts; the place is the outermost one */
-	size_t from, to; /* that place */
-	bool loosens;	 /* what is looked for is an exception */
-	unsigned steps;	 /* left before it is too much */
-	size_t made;	 /* letters and words that came out of expansions so far */
-	/* The word that was cleaned last, where, and what it is: path.c. */
+	const char *workspace, *git;
+	bool text;	/* defer what is not known; otherwise that has no effect */
+	unsigned depth; /* how many commands, each inside of another, are being judged */
+	bool loosens;	/* the condition that is looked at belongs to an exception */
+	/* The last word that was made an absolute path, the directory, and the path. */
 	const char *cleaned, *cleaned_in, *clean;
 	struct lead leads[2]; /* for the workspace and for the home */
 };
 
-enum { DEPTH_MAX = 24, STEPS_MAX = 20000, MADE_MAX = 8 << 20 };
+/* The scene that the context is a part of. */
+static inline struct scene *scene_of(struct context *ctx)
+{
+	return (struct scene *)((char *)ctx - offsetof(struct scene, ctx));
+}
 
 /*
  * Something cannot be known from the text: the verdict becomes VERDICT_DEFER, unless a stricter

@@ -12,22 +12,22 @@ static void set_known(struct shell *sh, const char *name, const char *value)
 	shell_set_again(sh, name, strlen(name), (struct word){ value, 0, NULL });
 }
 
-void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c,
-		 size_t args)
+void shell_run(struct context *ctx, const char *text, size_t len, const struct cmd *c,
+	       size_t args)
 {
-	struct shell sh = { .s = s };
+	struct shell sh = { .ctx = ctx };
 	struct flow in = { 0 };
 	struct done done = { 0 };
-	const char *cwd = s->cwd;
-	size_t from = s->from, to = s->to;
+	const char *cwd = ctx->cwd;
+	size_t from = ctx->from, to = ctx->to;
 
 	if (memchr(text, 0, len))
-		judge_defer(s);
+		report_unknown(ctx);
 	set_known(&sh, "IFS", " \t\n");
-	if (s->home)
-		set_known(&sh, "HOME", s->home);
+	if (ctx->home)
+		set_known(&sh, "HOME", ctx->home);
 	/* With a NUL behind it, and not longer than the first one. */
-	text = arena_str(s->arena, text, len);
+	text = arena_str(ctx->arena, text, len);
 	if (c)
 		in = (struct flow){ .from = c->from,
 				    .text = c->input,
@@ -39,9 +39,9 @@ void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd
 	}
 	shell_eval(&sh, text, &in, &done);
 	run_traps(&sh, NULL);
-	s->cwd = cwd;
-	s->from = from;
-	s->to = to;
+	ctx->cwd = cwd;
+	ctx->from = from;
+	ctx->to = to;
 	for (; sh.trees; sh.trees = sh.trees->next)
 		ts_tree_delete(sh.trees->tree);
 }

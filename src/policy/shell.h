@@ -3,14 +3,14 @@
 #define STET_POLICY_SHELL_H
 
 #include "policy/cmd.h"
-#include "policy/scene.h"
+#include "policy/context.h"
 
 /*
- * Judges shell text that runs in a shell of its own. Its standard input is that of @c (NULL:
+ * Follows shell text that runs in a shell of its own, and reports what it does to @ctx. Its standard input is that of @c (NULL:
  * none is known). If @args is not 0, the words of @c from number @args on are the parameters
  * from $1 on; otherwise the parameters are not known.
  */
-void judge_shell(struct scene *s, const char *text, size_t len, const struct cmd *c,
-		 size_t args);
+void shell_run(struct context *ctx, const char *text, size_t len, const struct cmd *c,
+	       size_t args);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/variable.h"
 
 static const struct word unknown = { "", WORD_OPEN, NULL };
 
@@ -49,9 +48,9 @@ const struct word *shell_get(const struct shell *sh, const char *name, size_t le
 static void add(struct shell *sh, const char *name, size_t len, struct word value,
 		bool odd)
 {
-	struct var *v = arena_take(sh->s->arena, sizeof(*v));
+	struct var *v = arena_take(sh->ctx->arena, sizeof(*v));
 
-	v->name = arena_str(sh->s->arena, name, len);
+	v->name = arena_str(sh->ctx->arena, name, len);
 	v->value = value;
 	v->odd = odd;
 	v->next = sh->vars;
@@ -64,7 +63,7 @@ void shell_set(struct shell *sh, const char *name, size_t len, struct word value
 
 	if (old && old->odd)
 		value = unknown;
-	judge_variable(sh->s, name, len, &value);
+	report_variable(sh->ctx, name, len, &value);
 	add(sh, name, len, value, old && old->odd);
 }
 
@@ -94,20 +93,20 @@ void shell_forget(struct shell *sh)
 
 	sh->vars = NULL;
 	sh->args = NULL;
-	sh->s->cwd = NULL;
+	sh->ctx->cwd = NULL;
 	shell_set(sh, "IFS", 3, usual ? (struct word){ " \t\n", 0, NULL } : unknown);
 	shell_set_again(sh, "HOME", 4, unknown);
 }
 
 struct state state_of(const struct shell *sh)
 {
-	return (struct state){ sh->vars, sh->funcs, sh->args, sh->nargs, sh->s->cwd };
+	return (struct state){ sh->vars, sh->funcs, sh->args, sh->nargs, sh->ctx->cwd };
 }
 
 bool state_same(const struct shell *sh, const struct state *was)
 {
 	return sh->vars == was->vars && sh->funcs == was->funcs &&
-	       sh->args == was->args && sh->s->cwd == was->cwd;
+	       sh->args == was->args && sh->ctx->cwd == was->cwd;
 }
 
 void state_back(struct shell *sh, const struct state *was)
@@ -116,7 +115,7 @@ void state_back(struct shell *sh, const struct state *was)
 	sh->funcs = was->funcs;
 	sh->args = was->args;
 	sh->nargs = was->nargs;
-	sh->s->cwd = was->cwd;
+	sh->ctx->cwd = was->cwd;
 }
 
 /* Functions made since then may be there or not. */
@@ -125,7 +124,7 @@ static void funcs_maybe(struct shell *sh, const struct func *was)
 	const struct func *f = sh->funcs, **tail = &sh->funcs;
 
 	for (; f && f != was; f = f->next) {
-		struct func *copy = arena_take(sh->s->arena, sizeof(*copy));
+		struct func *copy = arena_take(sh->ctx->arena, sizeof(*copy));
 
 		*copy = *f;
 		copy->maybe = true;
@@ -138,7 +137,7 @@ static void funcs_maybe(struct shell *sh, const struct func *was)
 void state_maybe(struct shell *sh, const struct state *was)
 {
 	const struct var *now = sh->vars, *v;
-	const char *cwd = sh->s->cwd;
+	const char *cwd = sh->ctx->cwd;
 
 	funcs_maybe(sh, was->funcs);
 	for (v = now; v && v != was->vars; v = v->next)
@@ -151,7 +150,7 @@ void state_maybe(struct shell *sh, const struct state *was)
 	for (v = now; v != was->vars; v = v->next)
 		add(sh, v->name, strlen(v->name), unknown, v->odd);
 	if (!cwd || !was->cwd || strcmp(cwd, was->cwd) != 0)
-		sh->s->cwd = NULL;
+		sh->ctx->cwd = NULL;
 	if (sh->args != was->args)
 		sh->args = NULL;
 }

@@ -6,7 +6,7 @@
 #include <tree_sitter/api.h>
 
 #include "policy/cmd.h"
-#include "policy/scene.h"
+#include "policy/context.h"
 
 /*
  * The state of a shell whose text is being followed: its variables, functions, parameters and
@@ -75,7 +75,7 @@ struct trap {
 };
 
 struct shell {
-	struct scene *s;
+	struct context *ctx;
 	const char *src; /* the text that is followed, and its tree */
 	TSTree *tree;
 	const struct var *vars;

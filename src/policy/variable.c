@@ -57,11 +57,11 @@ static void judge_value(struct scene *s, const struct doc_variable *v,
 		text += strspn(text, "|-");
 		break;
 	case VARIABLE_PROMPT:
-		text = arena_printf(s->arena, ": \"%s\"", word_code(w));
-		judge_shell(s, text, strlen(text), NULL, 0);
+		text = arena_printf(s->ctx.arena, ": \"%s\"", word_code(w));
+		shell_run(&s->ctx, text, strlen(text), NULL, 0);
 		return;
 	case VARIABLE_OPTIONS:
-		text = arena_printf(s->arena, "%s %s", v->of ? v->of : "", text);
+		text = arena_printf(s->ctx.arena, "%s %s", v->of ? v->of : "", text);
 		break;
 	case VARIABLE_FILE:
 		if (strchr(text, '/') && strcmp(text, "/dev/null") != 0)
@@ -81,7 +81,7 @@ static void judge_value(struct scene *s, const struct doc_variable *v,
 	if (w->flags & WORD_OPEN && !(w->flags & WORD_ITSELF))
 		judge_defer(s);
 	else
-		judge_shell(s, text, strlen(text), NULL, 0);
+		shell_run(&s->ctx, text, strlen(text), NULL, 0);
 }
 
 void judge_variable(struct scene *s, const char *name, size_t len,
@@ -92,16 +92,16 @@ void judge_variable(struct scene *s, const char *name, size_t len,
 	/* At an exec what they run is seen when it runs. */
 	if (!s->text || !len)
 		return;
-	v = find(s->p, arena_str(s->arena, name, len));
+	v = find(s->p, arena_str(s->ctx.arena, name, len));
 	if (!v)
 		return;
 	if (value->flags & WORD_OPEN && !*value->s && v->what == VARIABLE_FILE)
 		judge_defer(s);
-	if (s->depth >= DEPTH_MAX || !s->steps) {
+	if (s->depth >= DEPTH_MAX || !s->ctx.steps) {
 		judge_defer(s);
 		return;
 	}
-	s->steps--;
+	s->ctx.steps--;
 	s->depth++;
 	judge_value(s, v, value);
 	s->depth--;

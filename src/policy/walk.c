@@ -65,7 +65,7 @@ static void walk_counting(struct shell *sh, TSNode n, const struct flow *in,
 			shell_walk(sh, c, NULL, out);
 	}
 	if (ts_node_is_null(body)) {
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 		return;
 	}
 	walk_arithmetic(sh, sh->src + ts_node_start_byte(n),
@@ -125,7 +125,7 @@ void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct f
 			const struct names *end = done.names;
 
 			for (; end; end = end->next) {
-				struct names *copy = arena_take(sh->s->arena,
+				struct names *copy = arena_take(sh->ctx->arena,
 								sizeof(*copy));
 
 				copy->name = end->name;
@@ -137,7 +137,7 @@ void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct f
 		flow.open = !done.text;
 	}
 	for (; flow.from; flow.from = flow.from->next) {
-		struct names *copy = arena_take(sh->s->arena, sizeof(*copy));
+		struct names *copy = arena_take(sh->ctx->arena, sizeof(*copy));
 
 		copy->name = flow.from->name;
 		copy->next = out->names;
@@ -202,13 +202,13 @@ static void walk_list(struct shell *sh, TSNode n, const struct flow *in,
 	const char *cwd;
 
 	walk_parts(sh, n, in, last, out, &l);
-	cwd = sh->s->cwd;
+	cwd = sh->ctx->cwd;
 	if (state_same(sh, &l.sure))
 		return;
 	state_maybe(sh, &l.sure);
 	/* cd x && make; rm y: where it began, names are not about more than in x. */
 	if (l.sure.cwd && l.sure.cwd == sh->start)
-		sh->s->cwd = cwd;
+		sh->ctx->cwd = cwd;
 }
 
 void walk_last(struct shell *sh, TSNode n, const struct flow *in, const struct flow *last,
@@ -226,9 +226,9 @@ void walk_last(struct shell *sh, TSNode n, const struct flow *in, const struct f
 
 static void note_place(struct shell *sh, TSNode n)
 {
-	if (sh->s->nested == 1) {
-		sh->s->from = ts_node_start_byte(n);
-		sh->s->to = ts_node_end_byte(n);
+	if (sh->ctx->nested == 1) {
+		sh->ctx->from = ts_node_start_byte(n);
+		sh->ctx->to = ts_node_end_byte(n);
 	}
 }
 
@@ -268,7 +268,7 @@ static void read_words(struct shell *sh, TSNode n, struct flow *f, struct words 
 			continue;
 		}
 		if (node_is(child, "ERROR") || node_is(child, "comment")) {
-			judge_defer(sh->s);
+			report_unknown(sh->ctx);
 			continue;
 		}
 		if (to && !words_touch(sh->src, to, ts_node_start_byte(child))) {
@@ -312,7 +312,7 @@ static unsigned set_before(struct shell *sh, TSNode n)
 static void set_back(struct shell *sh, const struct var *set, const struct var *was)
 {
 	static const struct word unknown = { "", WORD_OPEN, NULL };
-	const struct shell old = { .s = sh->s, .vars = was };
+	const struct shell old = { .ctx = sh->ctx, .vars = was };
 
 	for (; set && set != was; set = set->next) {
 		size_t len = strlen(set->name);
@@ -366,7 +366,8 @@ static bool changes_more(const struct shell *sh, const struct state *was,
 	for (; v && v != was->vars; v = v->next)
 		if (strlen(v->name) != len || memcmp(v->name, name, len) != 0)
 			return true;
-	return sh->funcs != was->funcs || sh->args != was->args || sh->s->cwd != was->cwd;
+	return sh->funcs != was->funcs || sh->args != was->args ||
+	       sh->ctx->cwd != was->cwd;
 }
 
 static void walk_for(struct shell *sh, TSNode n, const struct flow *in, struct done *out)
@@ -397,18 +398,18 @@ static void walk_for(struct shell *sh, TSNode n, const struct flow *in, struct d
 	if (to)
 		words_add(sh, from, to, &words);
 	if (ts_node_is_null(name) || ts_node_is_null(body)) {
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 		return;
 	}
 	from = ts_node_start_byte(name);
 	to = ts_node_end_byte(name);
 	if (!words.n || words.n > LOOP_MAX) {
-		words.v = arena_take(sh->s->arena, sizeof(*words.v));
+		words.v = arena_take(sh->ctx->arena, sizeof(*words.v));
 		words.v[0] = (struct word){ "", WORD_OPEN, NULL };
 		words.n = 1;
 	}
 	for (round = 0; round < 2; round++) {
-		for (k = 0; k < words.n && sh->s->steps; k++) {
+		for (k = 0; k < words.n && sh->ctx->steps; k++) {
 			shell_set(sh, sh->src + from, to - from, words.v[k]);
 			shell_children(sh, body, in, out);
 		}
@@ -444,14 +445,14 @@ static bool is_special(const char *name)
 static void walk_function(struct shell *sh, TSNode n)
 {
 	uint32_t count = ts_node_named_child_count(n);
-	struct func *f = arena_take(sh->s->arena, sizeof(*f));
+	struct func *f = arena_take(sh->ctx->arena, sizeof(*f));
 	struct done done = { 0 };
 	TSNode name;
 
 	if (count < 2)
 		return;
 	name = ts_node_named_child(n, 0);
-	f->name = arena_str(sh->s->arena, sh->src + ts_node_start_byte(name),
+	f->name = arena_str(sh->ctx->arena, sh->src + ts_node_start_byte(name),
 			    ts_node_end_byte(name) - ts_node_start_byte(name));
 	f->body = ts_node_named_child(n, 1);
 	f->src = sh->src;
@@ -555,17 +556,17 @@ void shell_walk(struct shell *sh, TSNode n, const struct flow *in, struct done *
 	struct flow plain;
 	enum kind kind;
 
-	if (sh->depth >= WALK_MAX || !sh->s->steps) {
-		judge_defer(sh->s);
+	if (sh->depth >= WALK_MAX || !sh->ctx->steps) {
+		report_unknown(sh->ctx);
 		return;
 	}
 	sh->depth++;
-	sh->s->steps--;
+	sh->ctx->steps--;
 	kind = kind_of(n);
 	if (in && (in->words || in->given) && kind != KIND_COMMAND &&
 	    kind != KIND_REDIRECTED) {
 		if (in->words)
-			judge_defer(sh->s);
+			report_unknown(sh->ctx);
 		plain = *in;
 		plain.words = NULL;
 		plain.given = false;
@@ -622,7 +623,7 @@ void shell_walk(struct shell *sh, TSNode n, const struct flow *in, struct done *
 		walk_assignment(sh, n);
 		break;
 	case KIND_ERROR:
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 		break;
 	case KIND_NOTHING:
 		break;
@@ -641,25 +642,25 @@ void shell_eval(struct shell *sh, const char *text, const struct flow *in,
 	struct trees *t;
 	TSNode root;
 
-	if (sh->s->nested >= DEPTH_MAX) {
-		judge_defer(sh->s);
+	if (sh->ctx->nested >= DEPTH_MAX) {
+		report_unknown(sh->ctx);
 		return;
 	}
 	sh->tree = tree_parse(text, strlen(text));
 	if (sh->tree) {
-		t = arena_take(sh->s->arena, sizeof(*t));
+		t = arena_take(sh->ctx->arena, sizeof(*t));
 		t->tree = sh->tree;
 		t->next = sh->trees;
 		sh->trees = t;
 		sh->src = text;
-		sh->s->nested++;
+		sh->ctx->nested++;
 		root = ts_tree_root_node(sh->tree);
 		if (ts_node_has_error(root))
-			judge_defer(sh->s);
+			report_unknown(sh->ctx);
 		shell_walk(sh, root, in, out);
-		sh->s->nested--;
+		sh->ctx->nested--;
 	} else {
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 	}
 	sh->src = src;
 	sh->tree = tree;

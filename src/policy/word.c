@@ -12,6 +12,9 @@
 #include "policy/tree.h"
 #include "policy/walk.h"
 
+/* So many bytes and words may come out of expansions. */
+enum { MADE_MAX = 8 << 20 };
+
 /* One word in the making. */
 struct maker {
 	struct shell *sh;
@@ -31,30 +34,31 @@ static void put(struct maker *m, char c)
 {
 	m->begun = true;
 	/* x=$x$x grows fast. */
-	if (m->sh->s->made++ > MADE_MAX) {
+	if (m->sh->ctx->made++ > MADE_MAX) {
 		m->cur.flags |= WORD_OPEN;
-		judge_defer(m->sh->s);
+		report_unknown(m->sh->ctx);
 		return;
 	}
-	*ARENA_PUSH(m->sh->s->arena, m->shape, m->shape_len, m->shape_cap) = c;
+	*ARENA_PUSH(m->sh->ctx->arena, m->shape, m->shape_len, m->shape_cap) = c;
 	if (m->cur.flags & WORD_OPEN)
 		return;
-	*ARENA_PUSH(m->sh->s->arena, m->text, m->len, m->cap) = c;
+	*ARENA_PUSH(m->sh->ctx->arena, m->text, m->len, m->cap) = c;
 }
 
 static void finish(struct maker *m)
 {
 	if (!m->begun)
 		return;
-	m->cur.s = arena_str(m->sh->s->arena, m->text ? m->text : "", m->len);
+	m->cur.s = arena_str(m->sh->ctx->arena, m->text ? m->text : "", m->len);
 	m->cur.shape = m->cur.flags & WORD_OPEN
-			       ? arena_str(m->sh->s->arena, m->shape, m->shape_len)
+			       ? arena_str(m->sh->ctx->arena, m->shape, m->shape_len)
 			       : NULL;
-	m->sh->s->made += sizeof(m->cur);
-	if (m->sh->s->made > MADE_MAX)
-		judge_defer(m->sh->s);
-	if (m->sh->s->made < 2 * MADE_MAX)
-		*ARENA_PUSH(m->sh->s->arena, m->out->v, m->out->n, m->out->cap) = m->cur;
+	m->sh->ctx->made += sizeof(m->cur);
+	if (m->sh->ctx->made > MADE_MAX)
+		report_unknown(m->sh->ctx);
+	if (m->sh->ctx->made < 2 * MADE_MAX)
+		*ARENA_PUSH(m->sh->ctx->arena, m->out->v, m->out->n,
+			    m->out->cap) = m->cur;
 	m->len = m->shape_len = 0;
 	m->begun = false;
 	memset(&m->cur, 0, sizeof(m->cur));
@@ -64,7 +68,7 @@ static void put_open(struct maker *m, bool quoted, const struct names *from)
 {
 	m->begun = true;
 	m->cur.flags |= WORD_OPEN;
-	*ARENA_PUSH(m->sh->s->arena, m->shape, m->shape_len, m->shape_cap) = CODE_GAP;
+	*ARENA_PUSH(m->sh->ctx->arena, m->shape, m->shape_len, m->shape_cap) = CODE_GAP;
 	if (!quoted && m->split)
 		m->cur.flags |= WORD_SPLIT;
 	if (from)
@@ -133,7 +137,7 @@ static size_t put_output(struct maker *m, size_t off, size_t end, bool quoted)
 
 	if (ts_node_is_null(n)) {
 		if (!m->quiet)
-			judge_defer(m->sh->s);
+			report_unknown(m->sh->ctx);
 		put_open(m, quoted, NULL);
 		return end;
 	}
@@ -142,7 +146,7 @@ static size_t put_output(struct maker *m, size_t off, size_t end, bool quoted)
 		len = strlen(done.text);
 		while (len && done.text[len - 1] == '\n')
 			len--;
-		w.s = arena_str(m->sh->s->arena, done.text, len);
+		w.s = arena_str(m->sh->ctx->arena, done.text, len);
 		put_value(m, &w, quoted);
 	} else {
 		put_open(m, quoted, done.names);
@@ -159,7 +163,7 @@ static size_t put_file(struct maker *m, size_t off, size_t end)
 
 	if (ts_node_is_null(n)) {
 		if (!m->quiet)
-			judge_defer(m->sh->s);
+			report_unknown(m->sh->ctx);
 		put_open(m, true, NULL);
 		return end;
 	}
@@ -217,7 +221,7 @@ static void put_variable(struct maker *m, const char *name, size_t len, bool quo
 	}
 	w = shell_get(sh, name, len);
 	if (!w && len == 3 && memcmp(name, "PWD", 3) == 0)
-		cwd = scene_cwd(sh->s, sh->s->cwd);
+		cwd = cwd_known(sh->ctx, sh->ctx->cwd);
 	if (w)
 		put_value(m, w, quoted);
 	else if (cwd)
@@ -245,9 +249,9 @@ static void judge_indirect(struct shell *sh, const char *src, size_t size, size_
 
 	if (src[2] == '!' && size > 4 && !memchr("*@", end[-2], 2) &&
 	    !(end[-2] == ']' && memchr("*@", end[-3], 2)))
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 	if (size > 2 + len && memmem(src + 2 + len, size - 2 - len, "@P", 2))
-		judge_defer(sh->s);
+		report_unknown(sh->ctx);
 }
 
 /* ${…}: known if it is a plain name, or one with a default that is not needed. */
@@ -445,7 +449,7 @@ static size_t put_tilde(struct maker *m, size_t off, size_t end)
 		put_value(m, &(struct word){ "/root", 0, NULL }, true);
 	else
 		put_value(m,
-			  &(struct word){ arena_printf(m->sh->s->arena, "/home/%.*s",
+			  &(struct word){ arena_printf(m->sh->ctx->arena, "/home/%.*s",
 						       (int)n, src + off + 1),
 					  0, NULL },
 			  true);
@@ -491,7 +495,7 @@ static void put_span(struct maker *m, size_t off, size_t end)
 		} else {
 			/* Where the grammar has lost its way a word may hold several. */
 			if (isspace((unsigned char)c)) {
-				judge_defer(m->sh->s);
+				report_unknown(m->sh->ctx);
 				finish(m);
 				off++;
 				continue;
@@ -504,25 +508,31 @@ static void put_span(struct maker *m, size_t off, size_t end)
 	}
 }
 
-static void put_braced(struct maker *like, const char *s, size_t len, unsigned depth);
+/* A word with braces, and how many choices were made in it before. */
+struct braced {
+	const char *s;
+	size_t len;
+	unsigned depth;
+};
 
-/* One of the words that braces make. */
-static void put_choice(struct maker *like, const char *s, size_t len,
-		       const struct braces *b, const char *choice, size_t n,
-		       unsigned depth)
+static void put_braced(struct maker *like, const struct braced *w);
+
+/* One of the words that braces make: @choice, of @n bytes, takes the place of @b. */
+static void put_choice(struct maker *like, const struct braced *w, const struct braces *b,
+		       const char *choice, size_t n)
 {
-	const char *one = arena_printf(like->sh->s->arena, "%.*s%.*s%.*s", (int)b->open,
-				       s, (int)n, choice, (int)(len - b->close - 1),
-				       s + b->close + 1);
+	const char *s = arena_printf(like->sh->ctx->arena, "%.*s%.*s%.*s", (int)b->open,
+				     w->s, (int)n, choice, (int)(w->len - b->close - 1),
+				     w->s + b->close + 1);
+	const struct braced one = { s, strlen(s), w->depth + 1 };
 
-	put_braced(like, one, strlen(one), depth + 1);
+	put_braced(like, &one);
 }
 
-/* {1..3}, {a..c}. False: it is none, the braces stand for themselves. */
-static bool put_range(struct maker *like, const char *s, size_t len,
-		      const struct braces *b, unsigned depth)
+/* {1..3}, {a..c}. False: the braces are no range and stand for themselves. */
+static bool put_range(struct maker *like, const struct braced *w, const struct braces *b)
 {
-	const char *in = arena_str(like->sh->s->arena, s + b->open + 1,
+	const char *in = arena_str(like->sh->ctx->arena, w->s + b->open + 1,
 				   b->close - b->open - 1);
 	long from, to, step = 1, i;
 	char x, y, rest, choice[24];
@@ -546,31 +556,33 @@ static bool put_range(struct maker *like, const char *s, size_t len,
 			snprintf(choice, sizeof(choice), "%c", (char)i);
 		else
 			snprintf(choice, sizeof(choice), "%ld", i);
-		put_choice(like, s, len, b, choice, strlen(choice), depth);
+		put_choice(like, w, b, choice, strlen(choice));
 		if (i == to)
 			return true;
 	}
 }
 
 /* {a,b}c becomes ac bc. The parts are not in the tree. */
-static void put_braced(struct maker *like, const char *s, size_t len, unsigned depth)
+static void put_braced(struct maker *like, const struct braced *w)
 {
+	const char *s = w->s;
+	size_t len = w->len;
 	struct shell part = *like->sh;
 	struct maker m = { .sh = &part, .out = like->out, .split = true, .quiet = true };
 	size_t from, i, k, level = 0;
 	struct braces b;
 	bool found;
 
-	if (depth > 6 || like->out->n > 256) {
+	if (w->depth > 6 || like->out->n > 256) {
 		put_open(&m, false, NULL);
 		finish(&m);
 		return;
 	}
 	found = find_braces(s, len, &b);
-	if (found && b.range && put_range(like, s, len, &b, depth))
+	if (found && b.range && put_range(like, w, &b))
 		return;
 	if (!found || b.range) {
-		part.src = arena_str(like->sh->s->arena, s, len);
+		part.src = arena_str(like->sh->ctx->arena, s, len);
 		put_span(&m, 0, len);
 		finish(&m);
 		return;
@@ -584,7 +596,7 @@ static void put_braced(struct maker *like, const char *s, size_t len, unsigned d
 		level += s[i] == '{';
 		level -= s[i] == '}' && i < b.close;
 		if ((s[i] == ',' && !level) || i == b.close) {
-			put_choice(like, s, len, &b, s + from, i - from, depth);
+			put_choice(like, w, &b, s + from, i - from);
 			from = i + 1;
 		}
 	}
@@ -601,7 +613,7 @@ void words_add(struct shell *sh, size_t from, size_t to, struct words *out)
 		m.out = &once;
 		put_span(&m, from, to);
 		m = (struct maker){ .sh = sh, .out = out, .split = true };
-		put_braced(&m, sh->src + from, to - from, 0);
+		put_braced(&m, &(struct braced){ sh->src + from, to - from, 0 });
 		return;
 	}
 	put_span(&m, from, to);
