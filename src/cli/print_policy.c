@@ -83,7 +83,7 @@ static void files(struct buf *b, const struct cli *c, const struct op_policy *p)
 	for (i = 0; i < ARRAY_SIZE(p->files); i++) {
 		if (!p->files[i])
 			continue;
-		buf_addf(b, "%-9s ", policy_origin_name((enum policy_origin)(i + 1)));
+		buf_addf(b, "%-9s ", conf_origin_name((enum conf_origin)(i + 1)));
 		show_path(b, c, NULL, p->files[i]);
 		buf_addf(b, "%s\n", i == 2 ? states[p->project] : "");
 	}
@@ -109,7 +109,7 @@ int print_policy_show(struct cli *c, const void *req, const void *result, struct
 		show_color(&b, c, r.off ? "2" : color_of(r.verdict));
 		buf_addf(&b, "%-10s", name);
 		show_color(&b, c, NULL);
-		buf_addf(&b, " %-24s %-8s ", r.id, policy_origin_name(r.origin));
+		buf_addf(&b, " %-24s %-8s ", r.id, conf_origin_name(r.origin));
 		text_escape(&b, r.why, strlen(r.why));
 		buf_addc(&b, '\n');
 	}
@@ -147,7 +147,7 @@ int print_policy_explain(struct cli *c, const void *req, const void *result,
 
 	(void)req;
 	(void)e;
-	buf_addf(&b, "# %s%s\n", policy_origin_name(res->rule.origin),
+	buf_addf(&b, "# %s%s\n", conf_origin_name(res->rule.origin),
 		 res->rule.off ? ", switched off" : "");
 	for (; *p; p += *p == '\n') {
 		size_t n = strcspn(p, "\n");

@@ -16,7 +16,7 @@ struct checker {
 	const struct doc *d;
 	size_t at;
 	const char *name;
-	const struct doc_lines *lines;
+	const struct conf_lines *lines;
 	uint32_t line;
 	struct err *e;
 };
@@ -139,7 +139,7 @@ static int check_rule(struct checker *c, uint32_t i)
 	const struct doc_rule *r = &c->d->rules[i];
 	const struct doc_match *m = &r->match;
 
-	c->line = i < c->lines->rules_count ? c->lines->rules[i] : 1;
+	c->line = conf_item_line(c->lines, "rules", i);
 	if (check_id(c, r->id) < 0)
 		return -1;
 	if (!m->program_count && !m->writes && !m->exe && !m->paths)
@@ -147,7 +147,7 @@ static int check_rule(struct checker *c, uint32_t i)
 	if (m->writes && (m->program_count || m->paths || m->options_count ||
 			  m->operands_count || m->command_count))
 		return refuse(c, "writes stands alone", r->id);
-	if (c->p->origins[c->at] == POLICY_PROJECT && r->verdict == VERDICT_ALLOW)
+	if (c->p->origins[c->at] == CONF_PROJECT && r->verdict == VERDICT_ALLOW)
 		return refuse(c, "a project may not allow", r->id);
 	if (check_match(c, m) < 0 || check_match(c, r->unless) < 0)
 		return -1;
@@ -158,12 +158,12 @@ static int check_diff(struct checker *c, uint32_t i)
 {
 	const struct doc_diff *r = &c->d->diff[i];
 
-	c->line = i < c->lines->diff_count ? c->lines->diff[i] : 1;
+	c->line = conf_item_line(c->lines, "diff", i);
 	if (check_id(c, r->id) < 0)
 		return -1;
 	if (!r->what && !r->paths)
 		return refuse(c, "neither what nor paths", r->id);
-	if (c->p->origins[c->at] == POLICY_PROJECT && r->verdict == VERDICT_ALLOW)
+	if (c->p->origins[c->at] == CONF_PROJECT && r->verdict == VERDICT_ALLOW)
 		return refuse(c, "a project may not allow", r->id);
 	return check_paths(c, r->paths);
 }
@@ -176,7 +176,7 @@ static int check_limits(struct checker *c, const struct doc_limits *l)
 	int64_t ms;
 	size_t i;
 
-	c->line = doc_line(c->lines, "limits");
+	c->line = conf_line(c->lines, "limits");
 	for (i = 0; i < ARRAY_SIZE(sizes); i++)
 		if (sizes[i] && (text_parse_size(sizes[i], &size) < 0 || !size))
 			return refuse(c, "not a size such as 64k, 10M or 2G", sizes[i]);
@@ -195,13 +195,13 @@ static int check_classes(struct checker *c)
 	uint32_t i;
 	size_t d, k;
 
-	c->line = doc_line(c->lines, "classes");
+	c->line = conf_line(c->lines, "classes");
 	for (i = 0; i < c->d->classes_count; i++) {
 		const struct doc_class *cl = &c->d->classes[i];
 
 		for (d = 0; d < c->at; d++)
 			for (k = 0; k < c->p->docs[d]->classes_count; k++)
-				if (c->p->origins[c->at] == POLICY_PROJECT &&
+				if (c->p->origins[c->at] == CONF_PROJECT &&
 				    strcmp(c->p->docs[d]->classes[k].name, cl->name) == 0)
 					return refuse(
 						c, "a project may not redefine a class",
@@ -217,15 +217,15 @@ static int check_project(struct checker *c)
 	static const char why[] = "a project may only tighten";
 
 	if (c->d->off_count) {
-		c->line = doc_line(c->lines, "off");
+		c->line = conf_line(c->lines, "off");
 		return refuse(c, why, "off");
 	}
 	if (c->d->variables_count) {
-		c->line = doc_line(c->lines, "variables");
+		c->line = conf_line(c->lines, "variables");
 		return refuse(c, why, "variables");
 	}
 	if (c->d->tools_count) {
-		c->line = doc_line(c->lines, "tools");
+		c->line = conf_line(c->lines, "tools");
 		return refuse(c, why, "tools");
 	}
 	return 0;
@@ -237,7 +237,7 @@ static int check_off(struct checker *c)
 	uint32_t i;
 	size_t k;
 
-	c->line = doc_line(c->lines, "off");
+	c->line = conf_line(c->lines, "off");
 	for (i = 0; i < c->d->off_count; i++) {
 		for (k = 0; policy_rule_at(c->p, k, &r); k++)
 			if (fnmatch(c->d->off[i], r.id, 0) == 0)
@@ -249,16 +249,16 @@ static int check_off(struct checker *c)
 }
 
 int check_layer(const struct policy *p, size_t at, const char *name,
-		const struct doc_lines *lines, struct err *e)
+		const struct conf_lines *lines, struct err *e)
 {
 	struct checker c = { p, p->docs[at], at, name, lines, 1, e };
 	uint32_t i;
 
-	c.line = doc_line(lines, "version");
+	c.line = conf_line(lines, "version");
 	if (c.d->version != DOC_VERSION)
 		return refuse(&c, "this version of the format is not known; it is 1",
 			      NULL);
-	if (p->origins[at] == POLICY_PROJECT && check_project(&c) < 0)
+	if (p->origins[at] == CONF_PROJECT && check_project(&c) < 0)
 		return -1;
 	if (check_classes(&c) < 0 || check_off(&c) < 0 ||
 	    (c.d->limits && check_limits(&c, c.d->limits) < 0))
@@ -279,8 +279,7 @@ static void complain(void *arg, const struct policy_test *t)
 
 	if (t->passed || c->e->kind)
 		return;
-	if (t->index < c->lines->rules_count)
-		c->line = c->lines->rules[t->index];
+	c->line = conf_item_line(c->lines, "rules", t->index);
 	text_escape(&text, t->text, strlen(t->text));
 	err_set(c->e, ERR_USAGE, "%s:%u: rule %s: %s'%s' is %s%s%s", c->name, c->line,
 		t->rule, t->is_hint ? "its own hint " : "its test ", buf_str(&text),
@@ -289,7 +288,7 @@ static void complain(void *arg, const struct policy_test *t)
 }
 
 int check_tests(const struct policy *p, size_t at, const char *name,
-		const struct doc_lines *lines, struct err *e)
+		const struct conf_lines *lines, struct err *e)
 {
 	struct checker c = { p, p->docs[at], at, name, lines, 1, e };
 

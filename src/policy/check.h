@@ -10,10 +10,10 @@
  * options, and what a project may not do. ERR_USAGE with "NAME:LINE: reason".
  */
 int check_layer(const struct policy *p, size_t at, const char *name,
-		const struct doc_lines *lines, struct err *e);
+		const struct conf_lines *lines, struct err *e);
 
 /* Checks that its tests and hints come out right under the whole policy. */
 int check_tests(const struct policy *p, size_t at, const char *name,
-		const struct doc_lines *lines, struct err *e);
+		const struct conf_lines *lines, struct err *e);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "conf/lines.h"
+#include "conf/origin.h"
 #include "policy/verdict.h"
 
 /*
@@ -18,7 +20,7 @@
  * X_count is the number of elements of the list X. Lists and strings that were not given
  * are NULL.
  */
-enum { DOC_VERSION = 1, DOC_SIZE_MAX = 8 << 20 };
+enum { DOC_VERSION = 1 };
 
 /* Which of the paths on a command line a condition is about. */
 enum doc_which {
@@ -248,30 +250,14 @@ struct doc {
 	uint32_t diff_count;
 };
 
-/* Lines of a document, from 1 on, by the position of the rule or diff rule. */
-struct doc_lines {
-	uint32_t *rules, *diff;
-	size_t rules_count, diff_count;
-	struct {
-		char name[16];
-		uint32_t line;
-	} top[16]; /* keys of the document itself */
-	size_t top_count;
-};
-
-/* Line of a key of the document itself; 1 if it is not there. */
-uint32_t doc_line(const struct doc_lines *l, const char *key);
-
 /*
- * Reads a document. *out is to be released with doc_free(), @lines (which may be NULL) with
- * doc_lines_free(). ERR_USAGE with "NAME:LINE: reason": too large, not YAML, aliases,
- * nested too deep, a key twice, an unknown key, a value of another type. Says nothing
- * about what the rules mean.
+ * Reads a document. *out is to be released with doc_free(), *lines (@lines may be NULL) with
+ * conf_lines_free(). ERR_USAGE with "NAME:LINE: reason" if the text does not have the form of
+ * a document; see conf_load(). Whether the rules make sense is not looked at.
  */
-int doc_parse(const char *name, const char *text, size_t len, struct doc **out,
-	      struct doc_lines *lines, struct err *e);
+int doc_parse(const struct conf_source *source, struct doc **out,
+	      struct conf_lines *lines, struct err *e);
 void doc_free(struct doc *d);
-void doc_lines_free(struct doc_lines *l);
 
 /* One rule as YAML, to be freed. */
 char *doc_rule_text(const struct doc_rule *r);

@@ -201,14 +201,14 @@ int main(int argc, char **argv)
 	digest_begin(&whole);
 	printf("/* Made by genpolicy. */\nstatic const struct doc *const builtin_docs[] = {\n");
 	for (i = 1; i < argc; i++) {
+		struct conf_source source = { CONF_BUILTIN, argv[i], NULL, 0 };
 		AUTO_FREE char *text = NULL;
 		struct doc *d;
 		struct err e;
-		size_t len;
 
-		text = read_whole(argv[i], &len);
-		digest_add(&whole, text, len);
-		if (doc_parse(argv[i], text, len, &d, NULL, &e) < 0) {
+		source.text = text = read_whole(argv[i], &source.len);
+		digest_add(&whole, text, source.len);
+		if (doc_parse(&source, &d, NULL, &e) < 0) {
 			fprintf(stderr, "%s\n", e.msg);
 			return 1;
 		}

@@ -55,7 +55,7 @@ static struct policy *make(size_t layers)
 	struct policy *p = xcalloc(1, sizeof(*p));
 	size_t n = policy_builtin()->docs_count, i;
 	const struct doc **docs = xcalloc(n + layers, sizeof(*docs));
-	enum policy_origin *origins = xcalloc(n + layers, sizeof(*origins));
+	enum conf_origin *origins = xcalloc(n + layers, sizeof(*origins));
 
 	for (i = 0; i < n; i++)
 		docs[i] = policy_builtin()->docs[i];
@@ -66,11 +66,11 @@ static struct policy *make(size_t layers)
 	return p;
 }
 
-static void add_layer(struct policy *p, struct doc *d, enum policy_origin origin)
+static void add_layer(struct policy *p, struct doc *d, enum conf_origin origin)
 {
 	/* Our own arrays, made above. */
 	const struct doc **docs = (const struct doc **)(uintptr_t)p->docs;
-	enum policy_origin *origins = (enum policy_origin *)(uintptr_t)p->origins;
+	enum conf_origin *origins = (enum conf_origin *)(uintptr_t)p->origins;
 
 	docs[p->docs_count] = d;
 	origins[p->docs_count++] = origin;
@@ -89,7 +89,7 @@ static void settle(struct policy *p)
 	}
 }
 
-static void make_hash(struct policy *p, const struct policy_source *sources, size_t n)
+static void make_hash(struct policy *p, const struct conf_source *sources, size_t n)
 {
 	struct digest d;
 	size_t i;
@@ -107,16 +107,16 @@ static void make_hash(struct policy *p, const struct policy_source *sources, siz
 		digest_begin(&one);
 		digest_add(&one, sources[i].text, sources[i].len);
 		digest_end(&one, hex);
-		digest_add(&d, policy_origin_name(sources[i].origin), 4);
+		digest_add(&d, conf_origin_name(sources[i].origin), 4);
 		digest_add(&d, hex, sizeof(hex));
 	}
 	digest_end(&d, p->hash);
 }
 
-int policy_load(const struct policy_source *sources, size_t n, struct policy **out,
+int policy_load(const struct conf_source *sources, size_t n, struct policy **out,
 		struct err *e)
 {
-	struct doc_lines *lines = xcalloc(n + 1, sizeof(*lines));
+	struct conf_lines *lines = xcalloc(n + 1, sizeof(*lines));
 	struct policy *p = make(n);
 	size_t i;
 	int r = 0;
@@ -125,8 +125,7 @@ int policy_load(const struct policy_source *sources, size_t n, struct policy **o
 	for (i = 0; i < n && r == 0; i++) {
 		struct doc *d;
 
-		r = doc_parse(sources[i].name, sources[i].text, sources[i].len, &d,
-			      &lines[i], e);
+		r = doc_parse(&sources[i], &d, &lines[i], e);
 		if (r < 0)
 			break;
 		add_layer(p, d, sources[i].origin);
@@ -141,7 +140,7 @@ int policy_load(const struct policy_source *sources, size_t n, struct policy **o
 		r = check_tests(p, policy_builtin()->docs_count + i, sources[i].name,
 				&lines[i], e);
 	for (i = 0; i < n; i++)
-		doc_lines_free(&lines[i]);
+		conf_lines_free(&lines[i]);
 	free(lines);
 	if (r < 0)
 		policy_free(p);

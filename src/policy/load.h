@@ -5,14 +5,6 @@
 #include "base/err.h"
 #include "policy/policy.h"
 
-/* One layer. The built-in layer is always there and is not among these. */
-struct policy_source {
-	enum policy_origin origin;
-	const char *name; /* of the file, for messages */
-	const char *text;
-	size_t len;
-};
-
 /*
  * Makes the effective policy of the built-in layer and @n further ones. *out is to be released
  * with policy_free(). The texts are not needed after the call.
@@ -22,7 +14,7 @@ struct policy_source {
  * out otherwise than the rule says, a rule denies its own hint, a project's layer would
  * loosen something. Nothing may run under a policy that did not load.
  */
-int policy_load(const struct policy_source *sources, size_t n, struct policy **out,
+int policy_load(const struct conf_source *sources, size_t n, struct policy **out,
 		struct err *e);
 void policy_free(struct policy *p); /* NULL is fine */
 

@@ -9,7 +9,7 @@
 /* A policy: the built-in documents and those of further layers, from the bottom up. */
 struct policy {
 	const struct doc *const *docs;
-	const enum policy_origin *origins; /* of each document */
+	const enum conf_origin *origins; /* of each document */
 	size_t docs_count;
 	struct policy_limits limits;
 	enum verdict_kind fallback; /* for a command that no rule matches */

@@ -10,7 +10,7 @@
 
 #include "builtin.inc"
 
-static const enum policy_origin builtin_origins[ARRAY_SIZE(builtin_docs)];
+static const enum conf_origin builtin_origins[ARRAY_SIZE(builtin_docs)];
 
 static const struct policy builtin = {
 	.docs = builtin_docs,
@@ -18,13 +18,6 @@ static const struct policy builtin = {
 	.docs_count = ARRAY_SIZE(builtin_docs),
 	.hash = BUILTIN_HASH,
 };
-
-const char *policy_origin_name(enum policy_origin origin)
-{
-	static const char *const names[] = { "built-in", "system", "user", "project" };
-
-	return origin < ARRAY_SIZE(names) ? names[origin] : "unknown";
-}
 
 const struct policy *policy_builtin(void)
 {

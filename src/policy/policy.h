@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conf/origin.h"
 #include "policy/facts.h"
 #include "policy/verdict.h"
 
@@ -20,11 +21,6 @@
  * verdicts, and policy_free() ends it.
  */
 struct policy;
-
-enum policy_origin { POLICY_BUILTIN, POLICY_SYSTEM, POLICY_USER, POLICY_PROJECT };
-
-/* "built-in", "system", "user", "project" */
-const char *policy_origin_name(enum policy_origin origin);
 
 /* The built-in policy alone. It is static: it costs nothing and is never freed. */
 const struct policy *policy_builtin(void);
@@ -52,7 +48,7 @@ bool policy_env_allows(const struct policy *p, const char *name);
 struct policy_rule {
 	const char *id, *group, *why, *hint;
 	enum verdict_kind verdict;
-	enum policy_origin origin;
+	enum conf_origin origin;
 	bool diff; /* judges changes, not commands */
 	bool off;  /* switched off by another layer */
 };

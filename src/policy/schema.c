@@ -1,46 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/schema.h"
 
-#include "base/cleanup.h"
 #include "policy/doc.h"
 #include "policy/facts.h"
 #include "policy/verdict.h"
-
-enum { STRING_MAX = 4096, LIST_MAX = 65536 };
-
-#define OPT CYAML_FLAG_OPTIONAL
-
-#define STRICT (CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT)
-
-#define STRING(type, field)                                                      \
-	CYAML_FIELD_STRING_PTR(#field, CYAML_FLAG_POINTER | OPT, type, field, 0, \
-			       STRING_MAX)
-
-#define NEEDED(type, field) \
-	CYAML_FIELD_STRING_PTR(#field, CYAML_FLAG_POINTER, type, field, 1, STRING_MAX)
-
-#define LIST_AS(key, type, field)                                                    \
-	CYAML_FIELD_SEQUENCE(key, CYAML_FLAG_POINTER | OPT, type, field, &string, 0, \
-			     LIST_MAX)
-
-#define LIST(type, field) LIST_AS(#field, type, field)
-
-#define STRUCT(type, field, fields) \
-	CYAML_FIELD_MAPPING_PTR(#field, CYAML_FLAG_POINTER | OPT, type, field, fields)
-
-#define STRUCTS(type, field, entry)                                                    \
-	CYAML_FIELD_SEQUENCE(#field, CYAML_FLAG_POINTER | OPT, type, field, &entry, 0, \
-			     LIST_MAX)
-
-#define ENUM(key, type, field, names) \
-	CYAML_FIELD_ENUM(key, STRICT, type, field, names, ARRAY_SIZE(names))
-
-#define FLAGS(type, field, names) \
-	CYAML_FIELD_FLAGS(#field, STRICT, type, field, names, ARRAY_SIZE(names))
-
-static const cyaml_schema_value_t string = {
-	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, STRING_MAX),
-};
 
 static const cyaml_strval_t verdicts[] = {
 	{ "allow", VERDICT_ALLOW }, { "checkpoint", VERDICT_CHECKPOINT },
@@ -76,80 +39,76 @@ static const cyaml_strval_t styles[] = {
 };
 
 static const cyaml_schema_field_t paths_fields[] = {
-	ENUM("which", struct doc_paths, which, whiches),
-	LIST(struct doc_paths, within),
-	LIST(struct doc_paths, outside),
-	LIST(struct doc_paths, is),
-	LIST(struct doc_paths, above),
+	CONF_ENUM("which", struct doc_paths, which, whiches),
+	CONF_LIST(struct doc_paths, within),
+	CONF_LIST(struct doc_paths, outside),
+	CONF_LIST(struct doc_paths, is),
+	CONF_LIST(struct doc_paths, above),
 	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t unless_fields[] = {
-	LIST(struct doc_match, command),
-	LIST(struct doc_match, options),
-	LIST(struct doc_match, operands),
-	STRUCT(struct doc_match, paths, paths_fields),
+	CONF_LIST(struct doc_match, command),
+	CONF_LIST(struct doc_match, options),
+	CONF_LIST(struct doc_match, operands),
+	CONF_STRUCT(struct doc_match, paths, paths_fields),
 	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t tests_fields[] = {
-	LIST(struct doc_tests, allow),
-	LIST(struct doc_tests, defer),
-	LIST(struct doc_tests, checkpoint),
-	LIST(struct doc_tests, ask),
-	LIST(struct doc_tests, deny),
-	LIST(struct doc_tests, kill),
+	CONF_LIST(struct doc_tests, allow),
+	CONF_LIST(struct doc_tests, defer),
+	CONF_LIST(struct doc_tests, checkpoint),
+	CONF_LIST(struct doc_tests, ask),
+	CONF_LIST(struct doc_tests, deny),
+	CONF_LIST(struct doc_tests, kill),
 	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t rule_fields[] = {
-	NEEDED(struct doc_rule, id),
+	CONF_NEEDED(struct doc_rule, id),
 	CYAML_FIELD_ENUM("verdict", CYAML_FLAG_STRICT, struct doc_rule, verdict, verdicts,
 			 ARRAY_SIZE(verdicts)),
-	STRING(struct doc_rule, group),
-	LIST_AS("program", struct doc_rule, match.program),
-	LIST_AS("command", struct doc_rule, match.command),
-	LIST_AS("options", struct doc_rule, match.options),
-	LIST_AS("operands", struct doc_rule, match.operands),
-	LIST_AS("from", struct doc_rule, match.from),
-	LIST_AS("sql", struct doc_rule, match.sql),
-	CYAML_FIELD_MAPPING_PTR("paths", CYAML_FLAG_POINTER | OPT, struct doc_rule,
-				match.paths, paths_fields),
-	CYAML_FIELD_MAPPING_PTR("writes", CYAML_FLAG_POINTER | OPT, struct doc_rule,
-				match.writes, paths_fields),
-	CYAML_FIELD_FLAGS("exe", STRICT, struct doc_rule, match.exe, exes,
-			  ARRAY_SIZE(exes)),
-	CYAML_FIELD_UINT("most", OPT, struct doc_rule, match.most),
-	STRUCT(struct doc_rule, unless, unless_fields),
-	NEEDED(struct doc_rule, why),
-	STRING(struct doc_rule, hint),
-	STRUCT(struct doc_rule, tests, tests_fields),
+	CONF_STRING(struct doc_rule, group),
+	CONF_LIST_AS("program", struct doc_rule, match.program),
+	CONF_LIST_AS("command", struct doc_rule, match.command),
+	CONF_LIST_AS("options", struct doc_rule, match.options),
+	CONF_LIST_AS("operands", struct doc_rule, match.operands),
+	CONF_LIST_AS("from", struct doc_rule, match.from),
+	CONF_LIST_AS("sql", struct doc_rule, match.sql),
+	CONF_STRUCT_AS("paths", struct doc_rule, match.paths, paths_fields),
+	CONF_STRUCT_AS("writes", struct doc_rule, match.writes, paths_fields),
+	CONF_FLAGS_AS("exe", struct doc_rule, match.exe, exes),
+	CONF_UINT_AS("most", struct doc_rule, match.most),
+	CONF_STRUCT(struct doc_rule, unless, unless_fields),
+	CONF_NEEDED(struct doc_rule, why),
+	CONF_STRING(struct doc_rule, hint),
+	CONF_STRUCT(struct doc_rule, tests, tests_fields),
 	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t diff_fields[] = {
-	NEEDED(struct doc_diff, id),
+	CONF_NEEDED(struct doc_diff, id),
 	CYAML_FIELD_ENUM("verdict", CYAML_FLAG_STRICT, struct doc_diff, verdict, verdicts,
 			 ARRAY_SIZE(verdicts)),
-	FLAGS(struct doc_diff, what, changes),
-	CYAML_FIELD_BOOL("unseen", OPT, struct doc_diff, unseen),
-	STRUCT(struct doc_diff, paths, paths_fields),
-	NEEDED(struct doc_diff, why),
-	STRING(struct doc_diff, hint),
+	CONF_FLAGS(struct doc_diff, what, changes),
+	CONF_BOOL(struct doc_diff, unseen),
+	CONF_STRUCT(struct doc_diff, paths, paths_fields),
+	CONF_NEEDED(struct doc_diff, why),
+	CONF_STRING(struct doc_diff, hint),
 	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t class_fields[] = {
-	NEEDED(struct doc_class, name),
-	LIST(struct doc_class, paths),
+	CONF_NEEDED(struct doc_class, name),
+	CONF_LIST(struct doc_class, paths),
 	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t command_fields[] = {
-	NEEDED(struct doc_command, name),
-	CYAML_FIELD_STRING_PTR("flags", CYAML_FLAG_POINTER | OPT, struct doc_command,
-			       options.flags, 0, STRING_MAX),
-	LIST_AS("words", struct doc_command, options.words),
+	CONF_NEEDED(struct doc_command, name),
+	CONF_STRING_AS("flags", struct doc_command, options.flags),
+	CONF_LIST_AS("words", struct doc_command, options.words),
 	CYAML_FIELD_END,
 };
 
@@ -166,9 +125,9 @@ static const cyaml_strval_t variable_whats[] = {
 };
 
 static const cyaml_schema_field_t variable_fields[] = {
-	LIST(struct doc_variable, names),
-	ENUM("what", struct doc_variable, what, variable_whats),
-	STRING(struct doc_variable, of),
+	CONF_LIST(struct doc_variable, names),
+	CONF_ENUM("what", struct doc_variable, what, variable_whats),
+	CONF_STRING(struct doc_variable, of),
 	CYAML_FIELD_END,
 };
 
@@ -177,32 +136,32 @@ static const cyaml_schema_value_t variable_value = {
 };
 
 static const cyaml_schema_field_t inner_fields[] = {
-	CYAML_FIELD_BOOL("command", OPT, struct doc_inner, command),
-	CYAML_FIELD_UINT("skip", OPT, struct doc_inner, skip),
-	CYAML_FIELD_BOOL("assign", OPT, struct doc_inner, assign),
-	CYAML_FIELD_BOOL("append", OPT, struct doc_inner, append),
-	CYAML_FIELD_BOOL("script", OPT, struct doc_inner, script),
-	CYAML_FIELD_BOOL("text", OPT, struct doc_inner, text),
-	CYAML_FIELD_BOOL("remote", OPT, struct doc_inner, remote),
-	LIST(struct doc_inner, never),
-	LIST(struct doc_inner, string),
-	LIST(struct doc_inner, texts),
-	LIST(struct doc_inner, splits),
-	LIST(struct doc_inner, modules),
-	LIST(struct doc_inner, runs),
-	LIST(struct doc_inner, code),
-	LIST(struct doc_inner, again),
-	LIST(struct doc_inner, after),
-	LIST(struct doc_inner, recipes),
-	CYAML_FIELD_BOOL("each", OPT, struct doc_inner, each),
-	LIST(struct doc_inner, after_text),
-	LIST(struct doc_inner, lines),
-	LIST(struct doc_inner, escapes),
-	LIST(struct doc_inner, calls),
-	ENUM("reads", struct doc_inner, reads, languages),
-	LIST(struct doc_inner, program),
-	CYAML_FIELD_BOOL("stdin_text", OPT, struct doc_inner, stdin_text),
-	CYAML_FIELD_BOOL("stdin_code", OPT, struct doc_inner, stdin_code),
+	CONF_BOOL(struct doc_inner, command),
+	CONF_UINT(struct doc_inner, skip),
+	CONF_BOOL(struct doc_inner, assign),
+	CONF_BOOL(struct doc_inner, append),
+	CONF_BOOL(struct doc_inner, script),
+	CONF_BOOL(struct doc_inner, text),
+	CONF_BOOL(struct doc_inner, remote),
+	CONF_LIST(struct doc_inner, never),
+	CONF_LIST(struct doc_inner, string),
+	CONF_LIST(struct doc_inner, texts),
+	CONF_LIST(struct doc_inner, splits),
+	CONF_LIST(struct doc_inner, modules),
+	CONF_LIST(struct doc_inner, runs),
+	CONF_LIST(struct doc_inner, code),
+	CONF_LIST(struct doc_inner, again),
+	CONF_LIST(struct doc_inner, after),
+	CONF_LIST(struct doc_inner, recipes),
+	CONF_BOOL(struct doc_inner, each),
+	CONF_LIST(struct doc_inner, after_text),
+	CONF_LIST(struct doc_inner, lines),
+	CONF_LIST(struct doc_inner, escapes),
+	CONF_LIST(struct doc_inner, calls),
+	CONF_ENUM("reads", struct doc_inner, reads, languages),
+	CONF_LIST(struct doc_inner, program),
+	CONF_BOOL(struct doc_inner, stdin_text),
+	CONF_BOOL(struct doc_inner, stdin_code),
 	CYAML_FIELD_END,
 };
 
@@ -211,33 +170,32 @@ static const cyaml_schema_value_t command_value = {
 };
 
 static const cyaml_schema_field_t tool_fields[] = {
-	LIST(struct doc_tool, names),
-	ENUM("style", struct doc_tool, style, styles),
-	CYAML_FIELD_BOOL("first", OPT, struct doc_tool, first),
-	CYAML_FIELD_STRING_PTR("flags", CYAML_FLAG_POINTER | OPT, struct doc_tool,
-			       options.flags, 0, STRING_MAX),
-	LIST_AS("words", struct doc_tool, options.words),
-	CYAML_FIELD_UINT("depth", OPT, struct doc_tool, depth),
-	STRUCTS(struct doc_tool, commands, command_value),
-	STRUCT(struct doc_tool, inner, inner_fields),
-	CYAML_FIELD_UINT("skip", OPT, struct doc_tool, skip),
-	LIST(struct doc_tool, values),
-	LIST(struct doc_tool, target),
-	LIST(struct doc_tool, sql),
-	CYAML_FIELD_BOOL("nofollow", OPT, struct doc_tool, nofollow),
-	LIST(struct doc_tool, follow),
+	CONF_LIST(struct doc_tool, names),
+	CONF_ENUM("style", struct doc_tool, style, styles),
+	CONF_BOOL(struct doc_tool, first),
+	CONF_STRING_AS("flags", struct doc_tool, options.flags),
+	CONF_LIST_AS("words", struct doc_tool, options.words),
+	CONF_UINT(struct doc_tool, depth),
+	CONF_STRUCTS(struct doc_tool, commands, command_value),
+	CONF_STRUCT(struct doc_tool, inner, inner_fields),
+	CONF_UINT(struct doc_tool, skip),
+	CONF_LIST(struct doc_tool, values),
+	CONF_LIST(struct doc_tool, target),
+	CONF_LIST(struct doc_tool, sql),
+	CONF_BOOL(struct doc_tool, nofollow),
+	CONF_LIST(struct doc_tool, follow),
 	CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t limits_fields[] = {
-	STRING(struct doc_limits, wall),
-	STRING(struct doc_limits, cpu),
-	STRING(struct doc_limits, memory),
-	STRING(struct doc_limits, disk),
-	STRING(struct doc_limits, file),
-	STRING(struct doc_limits, output),
-	CYAML_FIELD_INT("pids", OPT, struct doc_limits, pids),
-	CYAML_FIELD_INT("files", OPT, struct doc_limits, files),
+	CONF_STRING(struct doc_limits, wall),
+	CONF_STRING(struct doc_limits, cpu),
+	CONF_STRING(struct doc_limits, memory),
+	CONF_STRING(struct doc_limits, disk),
+	CONF_STRING(struct doc_limits, file),
+	CONF_STRING(struct doc_limits, output),
+	CONF_INT(struct doc_limits, pids),
+	CONF_INT(struct doc_limits, files),
 	CYAML_FIELD_END,
 };
 
@@ -267,15 +225,15 @@ const cyaml_schema_value_t doc_diff_schema = {
 
 static const cyaml_schema_field_t doc_fields[] = {
 	CYAML_FIELD_UINT("version", CYAML_FLAG_DEFAULT, struct doc, version),
-	ENUM("default", struct doc, fallback, verdicts),
-	STRUCT(struct doc, limits, limits_fields),
-	LIST(struct doc, environment),
-	LIST(struct doc, off),
-	STRUCTS(struct doc, classes, class_value),
-	STRUCTS(struct doc, tools, tool_value),
-	STRUCTS(struct doc, variables, variable_value),
-	STRUCTS(struct doc, rules, rule_value),
-	STRUCTS(struct doc, diff, diff_value),
+	CONF_ENUM("default", struct doc, fallback, verdicts),
+	CONF_STRUCT(struct doc, limits, limits_fields),
+	CONF_LIST(struct doc, environment),
+	CONF_LIST(struct doc, off),
+	CONF_STRUCTS(struct doc, classes, class_value),
+	CONF_STRUCTS(struct doc, tools, tool_value),
+	CONF_STRUCTS(struct doc, variables, variable_value),
+	CONF_STRUCTS(struct doc, rules, rule_value),
+	CONF_STRUCTS(struct doc, diff, diff_value),
 	CYAML_FIELD_END,
 };
 

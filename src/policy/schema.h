@@ -2,7 +2,7 @@
 #ifndef STET_POLICY_SCHEMA_H
 #define STET_POLICY_SCHEMA_H
 
-#include <cyaml/cyaml.h>
+#include "conf/schema.h"
 
 /* The form of a document. genpolicy writes one out by it. */
 extern const cyaml_schema_value_t doc_schema;

@@ -67,7 +67,7 @@ static void run_rule(struct test_run *run, const struct doc_rule *r, size_t laye
 	}
 }
 
-size_t policy_run_tests(const struct policy *p, enum policy_origin origin,
+size_t policy_run_tests(const struct policy *p, enum conf_origin origin,
 			policy_test_fn *fn, void *arg)
 {
 	struct test_run run = { p, fn, arg, 0 };

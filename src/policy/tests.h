@@ -19,7 +19,7 @@ typedef void policy_test_fn(void *arg, const struct policy_test *t);
  * Runs the tests in the rules of @origin and of the origins after it, and judges their hints.
  * @fn is told of each. Returns the number of those that came out wrong.
  */
-size_t policy_run_tests(const struct policy *p, enum policy_origin origin,
+size_t policy_run_tests(const struct policy *p, enum conf_origin origin,
 			policy_test_fn *fn, void *arg);
 
 /* The same for the rules of layer number @at; stops after a rule with a wrong result. */

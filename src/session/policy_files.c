@@ -101,26 +101,25 @@ static int look_up(struct op_ctx *ctx, const char *dir, const struct buf *text,
 }
 
 /* One layer more; *n counts those that are there. */
-static int add_layer(char *path, enum policy_origin origin, struct buf *text,
-		     struct policy_source *sources, size_t *n, struct op_policy *out,
+static int add_layer(char *path, enum conf_origin origin, struct buf *text,
+		     struct conf_source *sources, size_t *n, struct op_policy *out,
 		     struct err *e)
 {
 	int r;
 
 	if (!path)
 		return 0;
-	r = read_file(path, origin == POLICY_PROJECT, text, e);
+	r = read_file(path, origin == CONF_PROJECT, text, e);
 	if (r != 0) {
 		free(path);
 		return r < 0 ? -1 : 0;
 	}
-	sources[(*n)++] = (struct policy_source){ origin, path, buf_str(text),
-						  text->len };
-	out->files[origin - POLICY_SYSTEM] = path;
+	sources[(*n)++] = (struct conf_source){ origin, path, buf_str(text), text->len };
+	out->files[origin - CONF_SYSTEM] = path;
 	return 0;
 }
 
-static int load(const struct policy_source *sources, size_t n, struct op_policy *out,
+static int load(const struct conf_source *sources, size_t n, struct op_policy *out,
 		struct err *e)
 {
 	if (!n)
@@ -138,18 +137,18 @@ int op_policy_load(struct op_ctx *ctx, const char *workspace, struct op_policy *
 	AUTO_BUF struct buf system = BUF_INIT;
 	AUTO_BUF struct buf user = BUF_INIT;
 	AUTO_BUF struct buf project = BUF_INIT;
-	struct policy_source sources[3];
+	struct conf_source sources[3];
 	size_t n = 0, before;
 
 	memset(out, 0, sizeof(*out));
 	out->p = policy_builtin();
-	if (add_layer(xstrdup(SYSTEM_FILE), POLICY_SYSTEM, &system, sources, &n, out, e) <
+	if (add_layer(xstrdup(SYSTEM_FILE), CONF_SYSTEM, &system, sources, &n, out, e) <
 		    0 ||
-	    add_layer(user_file(ctx), POLICY_USER, &user, sources, &n, out, e) < 0)
+	    add_layer(user_file(ctx), CONF_USER, &user, sources, &n, out, e) < 0)
 		return -1;
 	before = n;
-	if (workspace && add_layer(xasprintf("%s/" PROJECT_FILE, workspace),
-				   POLICY_PROJECT, &project, sources, &n, out, e) < 0)
+	if (workspace && add_layer(xasprintf("%s/" PROJECT_FILE, workspace), CONF_PROJECT,
+				   &project, sources, &n, out, e) < 0)
 		return -1;
 	if (n > before) {
 		out->project_file = out->files[2];
@@ -165,7 +164,7 @@ int op_policy_load_file(struct op_ctx *ctx, const char *file, struct op_policy *
 			struct err *e)
 {
 	AUTO_BUF struct buf text = BUF_INIT;
-	struct policy_source source = { POLICY_USER, file, NULL, 0 };
+	struct conf_source source = { CONF_USER, file, NULL, 0 };
 	int r;
 
 	(void)ctx;
@@ -215,7 +214,7 @@ int op_policy_allow(struct op_ctx *ctx, const char *dir, bool revoke, char hash[
 {
 	AUTO_BUF struct buf text = BUF_INIT;
 	AUTO_FREE char *note = NULL;
-	struct policy_source source = { POLICY_PROJECT, NULL, NULL, 0 };
+	struct conf_source source = { CONF_PROJECT, NULL, NULL, 0 };
 	struct policy *p = NULL;
 	int r;
 

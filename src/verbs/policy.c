@@ -160,7 +160,7 @@ static json_t *rule_json(const struct policy_rule *r)
 
 	json_set_str(o, "id", r->id);
 	json_set_str(o, "verdict", verdict_name(r->verdict));
-	json_set_str(o, "origin", policy_origin_name(r->origin));
+	json_set_str(o, "origin", conf_origin_name(r->origin));
 	json_set_str(o, "group", r->group);
 	json_object_set_new(o, "diff", json_boolean(r->diff));
 	json_object_set_new(o, "off", json_boolean(r->off));
@@ -203,7 +203,7 @@ static json_t *show_json(const void *result)
 	json_set_str(o, "policy", policy_hash(p->p));
 	json_set_str(o, "default", verdict_name(policy_default(p->p)));
 	for (i = 0; i < 3; i++)
-		json_set_str(files, policy_origin_name((enum policy_origin)(i + 1)),
+		json_set_str(files, conf_origin_name((enum conf_origin)(i + 1)),
 			     p->files[i]);
 	json_object_set_new(o, "files", files);
 	json_set_str(o, "project", project_word(p->project));
@@ -265,8 +265,8 @@ static int op_policy_test(struct op_ctx *ctx, const void *req, void *result,
 	else
 		r = load_here(ctx, &p, &cwd, e);
 	if (r == 0)
-		res->failed = policy_run_tests(
-			p.p, rq->file ? POLICY_USER : POLICY_BUILTIN, take_test, res);
+		res->failed = policy_run_tests(p.p, rq->file ? CONF_USER : CONF_BUILTIN,
+					       take_test, res);
 	if (r == 0 || rq->file)
 		op_policy_free(&p);
 	return r;

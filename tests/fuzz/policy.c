@@ -32,13 +32,13 @@ static void use(struct policy *p)
 	if (policy_judge_text(p, text, strlen(text), &policy_test_facts, &v, &e) < 0)
 		abort();
 	for (size_t i = 0; policy_rule_at(p, i, &rule); i++)
-		if (rule.origin != POLICY_BUILTIN)
+		if (rule.origin != CONF_BUILTIN)
 			free(policy_rule_text(p, rule.id));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct policy_source s = { POLICY_USER, "fuzz.yaml", (const char *)data, size };
+	struct conf_source s = { CONF_USER, "fuzz.yaml", (const char *)data, size };
 	struct policy *p;
 	struct err e;
 
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		} else if (strncmp(e.msg, "fuzz.yaml:", 10) != 0) {
 			abort(); /* a refusal without a place */
 		}
-		s.origin = POLICY_PROJECT;
+		s.origin = CONF_PROJECT;
 	}
 	return 0;
 }

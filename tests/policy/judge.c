@@ -67,7 +67,7 @@ static void judge_line(const struct policy *p, const char *line)
 int main(int argc, char **argv)
 {
 	AUTO_FREE char *text = NULL, *line = NULL;
-	struct policy_source user = { .origin = POLICY_USER };
+	struct conf_source user = { .origin = CONF_USER };
 	struct policy *p;
 	struct err e;
 	size_t cap = 0;

@@ -20,10 +20,10 @@
 
 #define RULE "version: 1\nrules:\n  - id: x\n    verdict: deny\n    why: w\n"
 
-static int load(enum policy_origin origin, const char *text, struct policy **p,
+static int load(enum conf_origin origin, const char *text, struct policy **p,
 		struct err *e)
 {
-	struct policy_source s = { origin, "x.yaml", text, strlen(text) };
+	struct conf_source s = { origin, "x.yaml", text, strlen(text) };
 
 	memset(e, 0, sizeof(*e));
 	return policy_load(&s, 1, p, e);
@@ -31,90 +31,86 @@ static int load(enum policy_origin origin, const char *text, struct policy **p,
 
 static const struct {
 	const char *text, *message; /* NULL: it is a good one */
-	enum policy_origin origin;
+	enum conf_origin origin;
 } documents[] = {
-	{ "version: 1\n", NULL, POLICY_USER },
-	{ RULE "    program: [foo]\n", NULL, POLICY_USER },
-	{ "", "x.yaml:1: empty", POLICY_USER },
-	{ "version: 2\n", "x.yaml:1: this version", POLICY_USER },
-	{ "rules: []\n", "Missing required mapping field: version", POLICY_USER },
-	{ "version: 1\nrulez: []\n", "x.yaml:2: Unexpected key: rulez", POLICY_USER },
+	{ "version: 1\n", NULL, CONF_USER },
+	{ RULE "    program: [foo]\n", NULL, CONF_USER },
+	{ "", "x.yaml:1: empty", CONF_USER },
+	{ "version: 2\n", "x.yaml:1: this version", CONF_USER },
+	{ "rules: []\n", "Missing required mapping field: version", CONF_USER },
+	{ "version: 1\nrulez: []\n", "x.yaml:2: Unexpected key: rulez", CONF_USER },
 	{ RULE "    program: [foo]\n    porgram: [x]\n",
-	  "x.yaml:7: Unexpected key: porgram", POLICY_USER },
-	{ "version: 1\nversion: 1\n", "x.yaml:2: Mapping field already seen",
-	  POLICY_USER },
-	{ "version: [1]\n", "x.yaml:1: ", POLICY_USER },
-	{ "version: 1\nrules: yes\n", "x.yaml:2: a list is expected", POLICY_USER },
+	  "x.yaml:7: Unexpected key: porgram", CONF_USER },
+	{ "version: 1\nversion: 1\n", "x.yaml:2: Mapping field already seen", CONF_USER },
+	{ "version: [1]\n", "x.yaml:1: ", CONF_USER },
+	{ "version: 1\nrules: yes\n", "x.yaml:2: a list is expected", CONF_USER },
 	{ "version: 1\ndefault: never\n", "x.yaml:2: Invalid ENUM value: never",
-	  POLICY_USER },
-	{ RULE "    program: foo\n", "x.yaml:6: a list is expected", POLICY_USER },
-	{ RULE, "x.yaml:3: no program", POLICY_USER },
-	{ "version: 1\nrules: [\n", "x.yaml:3: ", POLICY_USER },
-	{ "version: 1\n---\nversion: 1\n", "x.yaml:2: a second document", POLICY_USER },
-	{ "version: 1\nenvironment: &a [*a]\n", "x.yaml:2: aliases", POLICY_USER },
-	{ "version: 1\noff: &a [x]\nenvironment: *a\n", "x.yaml:3: aliases",
-	  POLICY_USER },
-	{ "version: 1\noff: [\"a\\0b\"]\n", "x.yaml:2: a NUL", POLICY_USER },
-	{ "[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "x.yaml:1: nested too deep", POLICY_USER },
-	{ "version: 1\noff: [\xff]\n", "x.yaml:", POLICY_USER },
-	{ "version: 1\noff: [no.such]\n", "x.yaml:2: no such rule: no.such",
-	  POLICY_USER },
-	{ "version: 1\nlimits: {memory: lots}\n", "x.yaml:2: not a size", POLICY_USER },
-	{ "version: 1\nlimits: {wall: -5}\n", "x.yaml:2: not a time", POLICY_USER },
-	{ "version: 1\nlimits: {pids: -5}\n", "x.yaml:2: pids", POLICY_USER },
-	{ "version: 1\nlimits: {files: -5}\n", "x.yaml:2: files", POLICY_USER },
+	  CONF_USER },
+	{ RULE "    program: foo\n", "x.yaml:6: a list is expected", CONF_USER },
+	{ RULE, "x.yaml:3: no program", CONF_USER },
+	{ "version: 1\nrules: [\n", "x.yaml:3: ", CONF_USER },
+	{ "version: 1\n---\nversion: 1\n", "x.yaml:2: a second document", CONF_USER },
+	{ "version: 1\nenvironment: &a [*a]\n", "x.yaml:2: aliases", CONF_USER },
+	{ "version: 1\noff: &a [x]\nenvironment: *a\n", "x.yaml:3: aliases", CONF_USER },
+	{ "version: 1\noff: [\"a\\0b\"]\n", "x.yaml:2: a NUL", CONF_USER },
+	{ "[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "x.yaml:1: nested too deep", CONF_USER },
+	{ "version: 1\noff: [\xff]\n", "x.yaml:", CONF_USER },
+	{ "version: 1\noff: [no.such]\n", "x.yaml:2: no such rule: no.such", CONF_USER },
+	{ "version: 1\nlimits: {memory: lots}\n", "x.yaml:2: not a size", CONF_USER },
+	{ "version: 1\nlimits: {wall: -5}\n", "x.yaml:2: not a time", CONF_USER },
+	{ "version: 1\nlimits: {pids: -5}\n", "x.yaml:2: pids", CONF_USER },
+	{ "version: 1\nlimits: {files: -5}\n", "x.yaml:2: files", CONF_USER },
 	{ RULE "    program: [foo]\n    paths: {within: [src]}\n",
-	  "x.yaml:3: a path begins with", POLICY_USER },
+	  "x.yaml:3: a path begins with", CONF_USER },
 	{ RULE "    program: [foo]\n    paths: {within: ['@nothing']}\n",
-	  "x.yaml:3: no such class", POLICY_USER },
+	  "x.yaml:3: no such class", CONF_USER },
 	{ RULE "    program: [foo]\n    paths: {within: [/a/../b]}\n",
-	  "x.yaml:3: a path with", POLICY_USER },
+	  "x.yaml:3: a path with", CONF_USER },
 	{ RULE "    program: [foo]\n    paths: {}\n", "x.yaml:3: paths without",
-	  POLICY_USER },
+	  CONF_USER },
 	{ RULE "    program: [foo]\n    options: [force]\n", "x.yaml:3: not an option",
-	  POLICY_USER },
+	  CONF_USER },
 	{ RULE "    program: [foo]\n    options: ['-f|']\n", "x.yaml:3: not an option",
-	  POLICY_USER },
+	  CONF_USER },
 	{ RULE "    program: [foo]\n    writes: {is: [/x]}\n",
-	  "x.yaml:3: writes stands alone", POLICY_USER },
+	  "x.yaml:3: writes stands alone", CONF_USER },
 	{ "version: 1\nrules:\n  - {id: rm.outside, verdict: deny, why: w, program: [a]}\n",
-	  "x.yaml:3: this id is taken", POLICY_USER },
+	  "x.yaml:3: this id is taken", CONF_USER },
 	{ "version: 1\nrules:\n  - {id: 'A b', verdict: deny, why: w, program: [a]}\n",
-	  "x.yaml:3: an id has", POLICY_USER },
+	  "x.yaml:3: an id has", CONF_USER },
 	/* Tests and hints. */
 	{ RULE "    program: [foo]\n    tests: {deny: [foo -x], allow: [bar]}\n", NULL,
-	  POLICY_USER },
+	  CONF_USER },
 	/* What is deferred for no rule's sake is met by both words. */
 	{ RULE "    program: [foo]\n    tests: {allow: [make], defer: [make]}\n", NULL,
-	  POLICY_USER },
+	  CONF_USER },
 	{ RULE "    program: [foo]\n    options: [-x]\n    tests: {allow: [foo $y]}\n",
-	  "x.yaml:3: rule x: its test 'foo $y' is defer by x", POLICY_USER },
+	  "x.yaml:3: rule x: its test 'foo $y' is defer by x", CONF_USER },
 	{ RULE "    program: [foo]\n    tests: {allow: [foo -x]}\n",
-	  "x.yaml:3: rule x: its test 'foo -x' is deny by x", POLICY_USER },
+	  "x.yaml:3: rule x: its test 'foo -x' is deny by x", CONF_USER },
 	{ RULE "    program: [foo]\n    tests: {deny: [foo], allow: [foo]}\n",
-	  "x.yaml:3: rule x: its test 'foo' is deny by x", POLICY_USER },
+	  "x.yaml:3: rule x: its test 'foo' is deny by x", CONF_USER },
 	{ RULE "    program: [foo]\n    hint: foo --safe\n",
-	  "x.yaml:3: rule x: its own hint 'foo --safe' is deny by x", POLICY_USER },
+	  "x.yaml:3: rule x: its own hint 'foo --safe' is deny by x", CONF_USER },
 	{ RULE "    program: [foo]\n    hint: rm -rf /\n",
-	  "x.yaml:3: rule x: its own hint 'rm -rf /' is deny by rm.outside",
-	  POLICY_USER },
-	{ RULE "    program: [foo]\n    hint: rm old.txt\n", NULL, POLICY_USER },
+	  "x.yaml:3: rule x: its own hint 'rm -rf /' is deny by rm.outside", CONF_USER },
+	{ RULE "    program: [foo]\n    hint: rm old.txt\n", NULL, CONF_USER },
 	/* What a project may not do. */
-	{ "version: 1\noff: [rm.outside]\n", NULL, POLICY_USER },
+	{ "version: 1\noff: [rm.outside]\n", NULL, CONF_USER },
 	{ "version: 1\noff: [rm.outside]\n", "x.yaml:2: a project may only tighten",
-	  POLICY_PROJECT },
-	{ "version: 1\nvariables: [{names: [X], what: text}]\n", NULL, POLICY_USER },
+	  CONF_PROJECT },
+	{ "version: 1\nvariables: [{names: [X], what: text}]\n", NULL, CONF_USER },
 	{ "version: 1\nvariables: [{names: [X], what: often}]\n",
-	  "x.yaml:2: Invalid ENUM value: often", POLICY_USER },
+	  "x.yaml:2: Invalid ENUM value: often", CONF_USER },
 	{ "version: 1\nvariables: [{names: [X]}]\n",
-	  "x.yaml:2: a project may only tighten", POLICY_PROJECT },
+	  "x.yaml:2: a project may only tighten", CONF_PROJECT },
 	{ "version: 1\ntools: [{names: [rm]}]\n", "x.yaml:2: a project may only tighten",
-	  POLICY_PROJECT },
+	  CONF_PROJECT },
 	{ "version: 1\nclasses: [{name: system, paths: [/x]}]\n",
-	  "x.yaml:2: a project may not redefine", POLICY_PROJECT },
+	  "x.yaml:2: a project may not redefine", CONF_PROJECT },
 	{ "version: 1\nrules:\n  - {id: a, verdict: allow, why: w, program: [rm]}\n",
-	  "x.yaml:3: a project may not allow", POLICY_PROJECT },
-	{ "version: 1\ndefault: ask\n", NULL, POLICY_PROJECT },
+	  "x.yaml:3: a project may not allow", CONF_PROJECT },
+	{ "version: 1\ndefault: ask\n", NULL, CONF_PROJECT },
 };
 
 static void test_documents(void **state)
@@ -142,7 +138,7 @@ static void test_too_large(void **state)
 {
 	size_t len = (8 << 20) + 1;
 	AUTO_FREE char *text = xmalloc(len);
-	struct policy_source s = { POLICY_USER, "big.yaml", text, len };
+	struct conf_source s = { CONF_USER, "big.yaml", text, len };
 	struct policy *p = NULL;
 	struct err e;
 
@@ -169,7 +165,7 @@ static void test_bomb(void **state)
 			buf_addf(&b, "*a%d, ", i - 1);
 		buf_adds(&b, "]\n");
 	}
-	assert_int_equal(load(POLICY_USER, buf_str(&b), &p, &e), -1);
+	assert_int_equal(load(CONF_USER, buf_str(&b), &p, &e), -1);
 	assert_non_null(strstr(e.msg, "x.yaml:3: aliases are not allowed"));
 }
 
@@ -187,7 +183,7 @@ static void report(void *arg, const struct policy_test *t)
 static void test_builtin(void **state)
 {
 	const struct policy *p = policy_builtin();
-	struct doc_lines none = { 0 };
+	struct conf_lines none = { 0 };
 	struct err e;
 	size_t n = 0, i;
 
@@ -195,7 +191,7 @@ static void test_builtin(void **state)
 	for (i = 0; i < p->docs_count; i++)
 		if (check_layer(p, i, "built-in", &none, &e) < 0)
 			fail_msg("%s", e.msg);
-	assert_int_equal(policy_run_tests(p, POLICY_BUILTIN, report, &n), 0);
+	assert_int_equal(policy_run_tests(p, CONF_BUILTIN, report, &n), 0);
 	assert_true(n > 400);
 	assert_int_equal(strlen(policy_hash(p)), 64);
 }
@@ -544,9 +540,9 @@ static void test_layers(void **state)
 				      "default: ask\n"
 				      "environment: [PATH, HOME, X]\n"
 				      "limits: {memory: 2G, wall: 5m}\n";
-	struct policy_source s[] = {
-		{ POLICY_USER, "u.yaml", user, sizeof(user) - 1 },
-		{ POLICY_PROJECT, "p.yaml", project, sizeof(project) - 1 },
+	struct conf_source s[] = {
+		{ CONF_USER, "u.yaml", user, sizeof(user) - 1 },
+		{ CONF_PROJECT, "p.yaml", project, sizeof(project) - 1 },
 	};
 	struct policy *one, *both;
 	struct verdict v;

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "policy/scan.h"
+#include "conf/scan.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "base/buf.h"
-#include "base/err.h"
+#include "base/cleanup.h"
+#include "conf/schema.h"
 
 enum { DEPTH_MAX = 12 };
 
 struct frame {
-	bool mapping, value; /* value: the next node is one, not a key */
-	const char *key;     /* of which the next node is the value */
+	bool mapping;
+	bool value; /* the next node in the mapping is a value, not a key */
 };
 
 struct state {
 	const char *name;
 	struct scan *out;
+	struct conf_key *top; /* the last key of the document itself */
 	struct frame stack[DEPTH_MAX];
 	size_t depth;
 	size_t documents, keys_cap;
@@ -28,12 +31,6 @@ static int refuse(const struct state *s, const yaml_mark_t *at, const char *why,
 		  struct err *e)
 {
 	return err_set(e, ERR_USAGE, "%s:%zu: %s", s->name, at->line + 1, why);
-}
-
-static void note_line(uint32_t **lines, size_t *n, size_t line)
-{
-	*lines = xrealloc(*lines, (*n + 1) * sizeof(**lines));
-	(*lines)[(*n)++] = (uint32_t)line;
 }
 
 static void note_key(struct state *s, const char *name, size_t line)
@@ -48,15 +45,34 @@ static void note_key(struct state *s, const char *name, size_t line)
 	out->keys[out->keys_count++].line = (uint32_t)line;
 }
 
-static void note_top(struct doc_lines *l, const char *name, size_t line)
+/* A key of the document itself; NULL: the key is no scalar. */
+static void note_top(struct state *s, const char *name, size_t line)
 {
-	if (l->top_count == sizeof(l->top) / sizeof(l->top[0]))
+	struct conf_lines *l = &s->out->lines;
+
+	s->top = NULL;
+	if (!name || l->keys_count == ARRAY_SIZE(l->keys))
 		return;
-	snprintf(l->top[l->top_count].name, sizeof(l->top[0].name), "%s", name);
-	l->top[l->top_count++].line = (uint32_t)line;
+	s->top = &l->keys[l->keys_count++];
+	snprintf(s->top->name, sizeof(s->top->name), "%s", name);
+	s->top->line = (uint32_t)line;
 }
 
-/* A node begins; its place in the document tells what it is. */
+/* An element of the list under such a key. */
+static void note_item(struct state *s, size_t line)
+{
+	struct conf_key *k = s->top;
+
+	if (!k)
+		return;
+	/* Full whenever the number is a power of two. */
+	if ((k->items_count & (k->items_count - 1)) == 0)
+		k->items = xrealloc(k->items, (k->items_count ? 2 * k->items_count : 1) *
+						      sizeof(*k->items));
+	k->items[k->items_count++] = (uint32_t)line;
+}
+
+/* A node begins. Its place in the document tells whether it is a key, a value or an element. */
 static void place_node(struct state *s, const yaml_event_t *ev)
 {
 	struct frame *f = s->depth ? &s->stack[s->depth - 1] : NULL;
@@ -65,18 +81,16 @@ static void place_node(struct state *s, const yaml_event_t *ev)
 	if (!f)
 		return;
 	if (f->mapping && !f->value) {
-		f->key = "";
-		if (ev->type == YAML_SCALAR_EVENT) {
-			note_key(s, (const char *)ev->data.scalar.value, line);
-			f->key = s->out->keys[s->out->keys_count - 1].name;
-			if (s->depth == 1)
-				note_top(&s->out->lines, f->key, line);
-		}
-	} else if (s->depth == 2 && !f->mapping && s->stack[0].key) {
-		if (strcmp(s->stack[0].key, "rules") == 0)
-			note_line(&s->out->lines.rules, &s->out->lines.rules_count, line);
-		else if (strcmp(s->stack[0].key, "diff") == 0)
-			note_line(&s->out->lines.diff, &s->out->lines.diff_count, line);
+		const char *name = ev->type == YAML_SCALAR_EVENT
+					   ? (const char *)ev->data.scalar.value
+					   : NULL;
+
+		if (name)
+			note_key(s, name, line);
+		if (s->depth == 1)
+			note_top(s, name, line);
+	} else if (s->depth == 2 && !f->mapping && s->stack[0].mapping) {
+		note_item(s, line);
 	}
 	if (f->mapping)
 		f->value = !f->value;
@@ -138,24 +152,24 @@ static int run(struct state *s, yaml_parser_t *p, struct err *e)
 	return r;
 }
 
-int scan_text(const char *name, const char *text, size_t len, struct scan *out,
-	      struct err *e)
+int scan_text(const struct conf_source *source, struct scan *out, struct err *e)
 {
-	struct state s = { .name = name, .out = out };
+	struct state s = { .name = source->name, .out = out };
 	yaml_parser_t parser;
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (len > DOC_SIZE_MAX)
-		return err_set(e, ERR_USAGE, "%s:1: larger than %d MiB", name,
-			       DOC_SIZE_MAX >> 20);
+	if (source->len > CONF_SIZE_MAX)
+		return err_set(e, ERR_USAGE, "%s:1: larger than %d MiB", source->name,
+			       CONF_SIZE_MAX >> 20);
 	if (!yaml_parser_initialize(&parser))
 		abort();
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)source->text,
+				     source->len);
 	r = run(&s, &parser, e);
 	yaml_parser_delete(&parser);
 	if (r == 0 && !s.documents)
-		return err_set(e, ERR_USAGE, "%s:1: empty", name);
+		return err_set(e, ERR_USAGE, "%s:1: empty", source->name);
 	return r;
 }
 
@@ -166,7 +180,7 @@ void scan_free(struct scan *s)
 	for (i = 0; i < s->keys_count; i++)
 		free(s->keys[i].name);
 	free(s->keys);
-	doc_lines_free(&s->lines);
+	conf_lines_free(&s->lines);
 	memset(s, 0, sizeof(*s));
 }
 
