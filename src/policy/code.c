@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "policy/match.h"
-#include "policy/quote.h"
-#include "policy/shell.h"
+#include "shell/quote.h"
+#include "shell/shell.h"
 
 enum { LITERALS_MAX = 32 };
 

@@ -3,8 +3,8 @@
 #ifndef STET_POLICY_CODE_H
 #define STET_POLICY_CODE_H
 
-#include "policy/cmd.h"
 #include "policy/scene.h"
+#include "shell/cmd.h"
 
 /* The word as code, with CODE_GAP in each place that is not known. */
 const char *word_code(const struct word *w);

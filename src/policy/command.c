@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/cwd.h"
 #include "policy/inner.h"
 #include "policy/line.h"
 #include "policy/match.h"
 #include "policy/name.h"
 #include "policy/tool.h"
+#include "shell/cwd.h"
 
 /* The command as one of its names has it. True if a rule matched for sure. */
 static bool judge_as(struct scene *s, const struct cmd *c, const struct doc_tool *tool)

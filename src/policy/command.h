@@ -3,8 +3,8 @@
 #ifndef STET_POLICY_COMMAND_H
 #define STET_POLICY_COMMAND_H
 
-#include "policy/cmd.h"
 #include "policy/scene.h"
+#include "shell/cmd.h"
 
 /* Judges a command and everything that it would run. */
 void judge_command(struct scene *s, struct cmd *c);

@@ -9,10 +9,10 @@
 #include "policy/command.h"
 #include "policy/judge.h"
 #include "policy/option.h"
-#include "policy/quote.h"
-#include "policy/shell.h"
 #include "policy/variable.h"
-#include "policy/word.h"
+#include "shell/quote.h"
+#include "shell/shell.h"
+#include "shell/word.h"
 
 /* Where find looks, as far as each of those places is tried in its commands. */
 enum { TOPS_MAX = 32 };

@@ -4,18 +4,18 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "policy/cmd.h"
 #include "policy/command.h"
-#include "policy/cwd.h"
-#include "policy/doc.h"
 #include "policy/match.h"
 #include "policy/name.h"
 #include "policy/parts.h"
 #include "policy/path.h"
 #include "policy/scene.h"
-#include "policy/shell.h"
 #include "policy/tri.h"
 #include "policy/variable.h"
+#include "rules/doc.h"
+#include "shell/cmd.h"
+#include "shell/cwd.h"
+#include "shell/shell.h"
 
 static void on_command(struct context *ctx, struct cmd *c)
 {

@@ -3,8 +3,8 @@
 #ifndef STET_POLICY_LINE_H
 #define STET_POLICY_LINE_H
 
-#include "policy/cmd.h"
 #include "policy/scene.h"
+#include "shell/cmd.h"
 
 struct opt {
 	const char *name; /* without dashes */

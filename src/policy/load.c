@@ -8,9 +8,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "policy/check.h"
-#include "policy/digest.h"
-#include "policy/doc.h"
 #include "policy/parts.h"
+#include "rules/digest.h"
+#include "rules/doc.h"
 
 /* The smaller of two limits, 0 being none. */
 static void tighten(uint64_t *limit, uint64_t value)

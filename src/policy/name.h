@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "policy/cmd.h"
+#include "shell/cmd.h"
 
 /* Does the name match @pattern, which is a name or a glob? */
 bool name_matches(const char *pattern, const char *name);

@@ -3,8 +3,8 @@
 #ifndef STET_POLICY_PARTS_H
 #define STET_POLICY_PARTS_H
 
-#include "policy/doc.h"
 #include "policy/policy.h"
+#include "rules/doc.h"
 
 /* A policy: the built-in documents and those of further layers, from the bottom up. */
 struct policy {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/cwd.h"
+#include "shell/cwd.h"
 
 static bool is_pattern(const char *s, size_t n)
 {

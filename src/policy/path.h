@@ -3,8 +3,8 @@
 #ifndef STET_POLICY_PATH_H
 #define STET_POLICY_PATH_H
 
-#include "policy/cmd.h"
 #include "policy/scene.h"
+#include "shell/cmd.h"
 
 /*
  * Does the path in @w meet the conditions? @follow: if its last component is a link, the file

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "policy/doc.h"
 #include "policy/parts.h"
+#include "rules/doc.h"
 
 #include "builtin.inc"
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "conf/origin.h"
-#include "policy/facts.h"
-#include "policy/verdict.h"
+#include "rules/facts.h"
+#include "rules/verdict.h"
 
 /*
  * A policy is made of YAML texts, is immutable once loaded, and gives verdicts about commands,

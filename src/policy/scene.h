@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-#include "policy/context.h"
 #include "policy/parts.h"
 #include "policy/tri.h"
+#include "shell/context.h"
 
 /* How a path lies to a directory. */
 enum relation { REL_NONE, REL_SAME, REL_BELOW, REL_ABOVE };

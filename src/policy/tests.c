@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "policy/doc.h"
 #include "policy/judge.h"
 #include "policy/parts.h"
+#include "rules/doc.h"
 
 const struct text_facts policy_test_facts = {
 	.cwd = "/home/me/project",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy/tool.h"
 
-#include "policy/doc.h"
 #include "policy/name.h"
 #include "policy/parts.h"
+#include "rules/doc.h"
 
 static bool tool_named(const struct doc_tool *t, const char *name)
 {

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "policy/code.h"
 #include "policy/name.h"
-#include "policy/shell.h"
+#include "shell/shell.h"
 
 static const struct doc_variable *find(const struct policy *p, const char *name)
 {

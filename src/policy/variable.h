@@ -3,8 +3,8 @@
 #ifndef STET_POLICY_VARIABLE_H
 #define STET_POLICY_VARIABLE_H
 
-#include "policy/cmd.h"
 #include "policy/scene.h"
+#include "shell/cmd.h"
 
 /*
  * Judges the setting of a variable: programs run the values of some, or take their programs
