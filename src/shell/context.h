@@ -19,6 +19,7 @@ struct context {
 	size_t from, to;  /* the command that is being followed, in the outermost text */
 	unsigned steps;	  /* left until the question is given up as too large */
 	size_t made;	  /* bytes and words that expansions have made so far */
+	bool too_large;	  /* that there are too many of these has been reported */
 };
 
 enum { DEPTH_MAX = 24, STEPS_MAX = 20000 };

@@ -10,11 +10,6 @@ const TSLanguage *tree_sitter_bash(void);
 /* Longer than that nobody waits for a verdict. */
 enum { PARSE_MICROSECONDS = 500000 };
 
-bool node_is(TSNode n, const char *type)
-{
-	return strcmp(ts_node_type(n), type) == 0;
-}
-
 bool is_redirect(TSNode n)
 {
 	return node_is(n, "file_redirect") || node_is(n, "heredoc_redirect") ||

@@ -5,12 +5,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <tree_sitter/api.h>
 
 /* Parses shell text; NULL: that took too long. The tree is to be deleted. */
 TSTree *tree_parse(const char *text, size_t len);
 
-bool node_is(TSNode n, const char *type);
+static inline bool node_is(TSNode n, const char *type)
+{
+	return strcmp(ts_node_type(n), type) == 0;
+}
+
 bool is_redirect(TSNode n);
 
 /* Are the part that ends at @to and the part that begins at @from one word? */

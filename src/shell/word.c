@@ -36,7 +36,10 @@ static void put(struct maker *m, char c)
 	/* x=$x$x grows fast. */
 	if (m->sh->ctx->made++ > MADE_MAX) {
 		m->cur.flags |= WORD_OPEN;
-		report_unknown(m->sh->ctx);
+		/* Once is enough: a verdict never becomes milder. */
+		if (!m->sh->ctx->too_large)
+			report_unknown(m->sh->ctx);
+		m->sh->ctx->too_large = true;
 		return;
 	}
 	*ARENA_PUSH(m->sh->ctx->arena, m->shape, m->shape_len, m->shape_cap) = c;
