@@ -285,7 +285,11 @@ def programs(root):
     if not os.path.exists(path):
         return []  # tests that were copied somewhere
     with open(path, encoding="utf-8") as f:
-        lists = re.findall(r"program: \[([^]]*)\]", f.read())
-    names = {n.strip().strip('"') for text in lists for n in text.split(",")}
+        text = f.read()
+    # A list stands on one line, or has a line for each item.
+    names = {n.strip().strip('"') for line in re.findall(r"program: \[([^]]*)\]", text)
+             for n in line.split(",")}
+    names |= {n.strip().strip('"') for block in re.findall(r"program:\n((?: +- .*\n)+)", text)
+              for n in re.findall(r"- (.*)\n", block)}
     return sorted(n for n in names if re.fullmatch(r"[a-z][a-zA-Z0-9_.-]+", n)
                   and n not in ("eval", "source", "stet"))
