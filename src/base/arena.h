@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * Memory for one question: everything that judging needs on the way is taken from here and
- * given back at once. Zeroed is empty. Memory taken is zeroed and aligned for anything.
+ * Memory for one question: all that is allocated on the way to the answer is freed
+ * together. A zeroed arena is empty. The memory is zeroed, and aligned for any type.
  */
 struct arena_block;
 struct arena {

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Who wrote a document, from the most trusted to the least trusted. */
+/* The author of a document, from the most trusted to the least trusted. */
 enum conf_origin { CONF_BUILTIN, CONF_SYSTEM, CONF_USER, CONF_PROJECT };
 
 /* "built-in", "system", "user", "project" */

@@ -65,7 +65,7 @@ static void note_item(struct state *s, size_t line)
 
 	if (!k)
 		return;
-	/* Full whenever the number is a power of two. */
+	/* The array is full whenever the number of elements is a power of two. */
 	if ((k->items_count & (k->items_count - 1)) == 0)
 		k->items = xrealloc(k->items, (k->items_count ? 2 * k->items_count : 1) *
 						      sizeof(*k->items));
@@ -140,7 +140,10 @@ static int run(struct state *s, yaml_parser_t *p, struct err *e)
 		if (!yaml_parser_parse(p, &ev)) {
 			yaml_mark_t at = p->problem_mark;
 
-			/* Bytes that are no text have an offset, not a mark. */
+			/*
+			 * For bytes that are not UTF-8 the library gives no mark of the
+			 * problem.
+			 */
 			if (p->error == YAML_READER_ERROR)
 				at = p->mark;
 			return refuse(s, &at, p->problem ? p->problem : "not YAML", e);

@@ -12,7 +12,7 @@ const cyaml_schema_value_t conf_string = {
 	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0, CONF_STRING_MAX),
 };
 
-/* What the library reports about a document that does not fit the schema. */
+/* The library's report on a document that does not fit the schema. */
 struct complaint {
 	char reason[256];
 	uint32_t line;
@@ -83,7 +83,7 @@ static int complain(const char *name, const struct scan *s, struct complaint *c,
 	uint32_t line = c->line ? c->line : 1;
 	size_t i;
 
-	/* The library names the line of the last good key. */
+	/* The library gives the line of the last key that was right. */
 	for (i = 0; i < ARRAY_SIZE(keyed); i++) {
 		size_t n = strlen(keyed[i]);
 

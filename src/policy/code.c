@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code of other languages, as far as it runs programs: calls with constant arguments, lines that
- * a shell gets, and awk and sed, which are read whole. Unknown parts of a text are CODE_GAP.
+ * Code of other languages, as far as it runs programs. Of most languages only calls with
+ * constant arguments and lines for a shell are read; awk and sed are parsed. CODE_GAP
+ * stands for the unknown parts of a text.
  */
 #include "policy/code.h"
 
@@ -19,7 +20,10 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Text that a shell gets; if a part of it is not known, the exec decides. */
+/*
+ * Judges text for a shell. If a part of the text is not known, the verdict is left to the
+ * exec.
+ */
 static void judge_part(struct scene *s, const struct cmd *c, const char *text, size_t len)
 {
 	if (memchr(text, CODE_GAP, len))
@@ -28,13 +32,16 @@ static void judge_part(struct scene *s, const struct cmd *c, const char *text, s
 		shell_run(&s->ctx, arena_str(s->ctx.arena, text, len), len, c, 0);
 }
 
-/* A string in quotes at @p, without them; NULL if there is none. *end: behind it. */
+/*
+ * The string in quotes at @p, without the quotes; NULL if there is none. *end is the
+ * position behind the string.
+ */
 static const char *read_literal(struct scene *s, const char *p, const char **end)
 {
 	char quote, *out;
 	size_t n = 0;
 
-	/* Letters that some languages put before it. */
+	/* Some languages put letters before the quote. */
 	if (strchr("rbuf", *p) && *p && p[1] && strchr("'\"", p[1]))
 		p++;
 	quote = *p;
@@ -58,7 +65,10 @@ static const char *read_literal(struct scene *s, const char *p, const char **end
 	return out;
 }
 
-/* The strings among the arguments of a call: one is text, several are a command. */
+/*
+ * Judges the strings among the arguments of a call. One string is shell text, several are
+ * the words of a command.
+ */
 static void judge_arguments(struct scene *s, const char *p, const char *prefix)
 {
 	const char *text = NULL, *one;
@@ -91,7 +101,7 @@ void judge_calls(struct scene *s, const struct doc_inner *in, const char *code)
 	const char *cwd = s->ctx.cwd;
 	uint32_t i;
 
-	/* Where its relative names lead is known no longer. */
+	/* Behind a chdir the current directory is not known. */
 	if (strstr(code, "chdir"))
 		s->ctx.cwd = NULL;
 	for (i = 0; i < in->calls_count; i++) {
@@ -145,14 +155,14 @@ void judge_lines(struct scene *s, const struct doc_inner *in, const struct cmd *
 	judge_calls(s, in, text);
 }
 
-/* awk, read token by token. */
+/* The state in which an awk program is read, token by token. */
 struct awk {
 	struct scene *s;
 	const char *p;
 	const char *literal; /* the last token, if it was a string */
-	bool operand;	     /* the last token was one: / divides */
-	bool joined;	     /* there was an operand before the string */
-	bool print;	     /* behind print: > is a file */
+	bool operand;	     /* the last token was an operand, so a / divides */
+	bool joined; /* there was an operand before the string, which is joined to it */
+	bool print;  /* behind print, a > writes to a file */
 };
 
 static void awk_run(struct awk *a, const char *text)
@@ -163,7 +173,10 @@ static void awk_run(struct awk *a, const char *text)
 		judge_defer(a->s);
 }
 
-/* A string that is all of an operand: nothing is joined to it on its right. */
+/*
+ * The string at @p, if it is the whole operand; NULL if something is joined to it on its
+ * right.
+ */
 static const char *awk_constant(struct awk *a, const char *p)
 {
 	const char *end, *text;
@@ -250,7 +263,10 @@ static void judge_awk(struct scene *s, const char *text)
 		} else if (c == '#') {
 			a.p += strcspn(a.p, "\n");
 		} else if (c == '@') {
-			/* @load, @include, and functions called by a variable's value. */
+			/*
+			 * @load, @include, and a function that is called by the value of
+			 * a variable.
+			 */
 			judge_defer(s);
 			a.p++;
 		} else if (c == '|') {
@@ -275,7 +291,7 @@ static void judge_awk(struct scene *s, const char *text)
 	}
 }
 
-/* Behind a part of s/…/…/ that ends with @delim. */
+/* The position behind a part of s/…/…/ that ends with @delim; NULL if it has no end. */
 static const char *sed_part(const char *p, char delim, bool regex)
 {
 	while (*p && *p != delim) {
@@ -286,7 +302,7 @@ static const char *sed_part(const char *p, char delim, bool regex)
 
 			q += *q == ']';
 			q += strcspn(q, "]\n");
-			/* Without its end it is one like others. */
+			/* Without a closing bracket, the [ is an ordinary character. */
 			p = *q == ']' ? q + 1 : p + 1;
 		} else {
 			p++;
@@ -313,7 +329,10 @@ static const char *sed_address(const char *p)
 	}
 }
 
-/* s/…/…/flags from its delimiter on: its flags may run or write something. */
+/*
+ * Reads s/…/…/flags from the delimiter on: the flag e runs the result, w writes it to a
+ * file.
+ */
 static const char *sed_substitute(struct scene *s, const char *p)
 {
 	char delim = *p;
@@ -379,7 +398,7 @@ static void judge_sed(struct scene *s, const char *text)
 		case 'a':
 		case 'i':
 		case 'c':
-			/* Text, which goes on behind a backslash at the end of a line. */
+			/* The text goes on behind a backslash at the end of a line. */
 			while (p[n] && n && p[n - 1] == '\\')
 				n += 1 + strcspn(p + n + 1, "\n");
 			p += n;

@@ -11,7 +11,10 @@
 #include "policy/tool.h"
 #include "shell/cwd.h"
 
-/* The command as one of its names has it. True if a rule matched for sure. */
+/*
+ * Judges the command as @tool (NULL: without a table) reads it. True if a rule surely
+ * matched.
+ */
 static bool judge_as(struct scene *s, const struct cmd *c, const struct doc_tool *tool)
 {
 	struct cmd as = *c;
@@ -26,8 +29,8 @@ static bool judge_as(struct scene *s, const struct cmd *c, const struct doc_tool
 }
 
 /*
- * A program outside the directories of the system may be anything, whatever it is called:
- * what it is, and whose script, is seen at the exec.
+ * Does the program lie outside the directories of the system? Then its name says nothing:
+ * only the exec shows the program, and whose script it is.
  */
 static bool is_own(struct scene *s, const char *program)
 {
@@ -51,7 +54,7 @@ static void judge_known(struct scene *s, const struct cmd *c)
 	bool matched = false;
 	size_t n = 0, i, k;
 
-	/* busybox called as rm is to be read in both ways. */
+	/* A busybox that is called as rm is judged as both. */
 	for (i = 0; i < ARRAY_SIZE(c->names) && c->names[i]; i++) {
 		const struct doc_tool *t = tool_find(s->p, c->names[i]);
 
@@ -60,7 +63,7 @@ static void judge_known(struct scene *s, const struct cmd *c)
 		if (k == n)
 			tools[n++] = t;
 	}
-	/* What has no table is read without one only if nothing else is known. */
+	/* A name without a table counts only if no other name has one. */
 	for (i = 0; i < n; i++)
 		if (tools[i] || n == 1)
 			matched |= judge_as(s, c, tools[i]);
@@ -85,7 +88,7 @@ void judge_command(struct scene *s, struct cmd *c)
 		judge_defer(s);
 	} else {
 		name = name_base(c->words[0].s);
-		/* A login shell has a dash before its name. */
+		/* The name of a login shell begins with a dash. */
 		name_add(c, name + (name[0] == '-' && name[1]));
 		if (s->text && is_own(s, c->words[0].s))
 			judge_defer(s);

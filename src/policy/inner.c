@@ -14,7 +14,7 @@
 #include "shell/shell.h"
 #include "shell/word.h"
 
-/* Where find looks, as far as each of those places is tried in its commands. */
+/* For so many of its start directories, find's commands are judged. */
 enum { TOPS_MAX = 32 };
 
 static bool is_stdin(const struct word *w)
@@ -33,7 +33,7 @@ static bool has_option(const struct line *l, const char *const *specs, uint32_t 
 	return false;
 }
 
-/* Does it take its program from its standard input? */
+/* Does the command read its program from its standard input? */
 static bool reads_program(const struct doc_inner *in, const struct line *l)
 {
 	if (!in->stdin_text && !in->stdin_code)
@@ -52,7 +52,10 @@ const struct names *program_source(const struct cmd *c, const struct line *l)
 	const struct doc_inner *in = l->tool ? l->tool->inner : NULL;
 	size_t i;
 
-	/* The text of sh -c "$(…)", of eval "$(…)"; the file <(…). */
+	/*
+	 * The program may be an operand or option: sh -c "$(…)", eval "$(…)", the file
+	 * <(…).
+	 */
 	for (i = 0; in && i < l->nopts; i++)
 		if (l->opts[i].has_value && l->opts[i].value.from)
 			return l->opts[i].value.from;
@@ -61,7 +64,10 @@ const struct names *program_source(const struct cmd *c, const struct line *l)
 	return in && reads_program(in, l) ? c->from : NULL;
 }
 
-/* "-c=alias.*=!": the part of the value behind what the pattern says; NULL if it differs. */
+/*
+ * For a @spec such as "-c=alias.*=!", the part of @value behind the pattern; NULL if the
+ * pattern does not match.
+ */
 static const char *behind_pattern(struct scene *s, const char *spec, const char *value)
 {
 	const char *eq = strchr(spec, '=');
@@ -99,7 +105,7 @@ static void judge_value(struct scene *s, const struct cmd *c, const struct word 
 		shell_run(&s->ctx, text, strlen(text), c, 0);
 }
 
-/* Words from @at on as text; NULL if they are not all known. */
+/* Joins @before and the words from @at on; NULL if some of them are not known. */
 static const char *joined(struct scene *s, const struct cmd *c, size_t at, bool quote,
 			  const char *before)
 {
@@ -124,7 +130,10 @@ static const char *joined(struct scene *s, const struct cmd *c, size_t at, bool 
 	return c->more ? NULL : text;
 }
 
-/* Options whose values are text or commands. True: the operands are only its arguments. */
+/*
+ * Judges the values of options that are text or commands. True: the operands are
+ * arguments of these.
+ */
 static bool judge_options(struct scene *s, const struct cmd *c, const struct line *l)
 {
 	const struct doc_inner *in = l->tool->inner;
@@ -184,7 +193,7 @@ static bool judge_options(struct scene *s, const struct cmd *c, const struct lin
 	return taken;
 }
 
-/* {} stands for what is found below one of the places that were named. */
+/* The word @w of a command of find, in which {} becomes a pattern for the files below @top. */
 static struct word found_in(struct scene *s, const struct word *w, const struct word *top)
 {
 	const char *at = strstr(w->s, "{}"), *p = w->s;
@@ -268,7 +277,7 @@ static bool is_assignment(const char *s)
 	return n && s[n] == '=' && !isdigit((unsigned char)s[0]);
 }
 
-/* What xargs adds: the words of its input, if that is known. */
+/* Adds the words that xargs takes from its input, if that is known. */
 static void append_input(struct scene *s, const struct cmd *c, const struct line *l,
 			 struct cmd *inner)
 {
@@ -278,7 +287,7 @@ static void append_input(struct scene *s, const struct cmd *c, const struct line
 	struct word *words = arena_take(s->ctx.arena, (cap + 1) * sizeof(*words));
 	bool replaced = false;
 
-	/* xargs -I%: that word stands for the input. */
+	/* xargs -I%: the word % stands for the input. */
 	if (match_option(l, "-I", &o) == TRI_YES && o->has_value && o->value.s[0])
 		token = o->value.s;
 	memcpy(words, inner->words, inner->n * sizeof(*words));
@@ -308,7 +317,10 @@ static void append_input(struct scene *s, const struct cmd *c, const struct line
 	}
 }
 
-/* Text for a shell, here or on another machine; NULL: not known. @c: whose input it has. */
+/*
+ * Judges text (NULL: not known) for a shell, here or on another machine. The shell has
+ * the standard input of @c.
+ */
 static void judge_text(struct scene *s, const struct cmd *c, const char *text,
 		       bool remote)
 {
@@ -326,7 +338,10 @@ static void judge_text(struct scene *s, const struct cmd *c, const char *text,
 	s->ctx.home = home;
 }
 
-/* How many operands one of the sub-commands takes that stand there; 0: none does. */
+/*
+ * The number of operands that make up one of the sub-commands in @list; 0: the line has
+ * none of them.
+ */
 static size_t sub_command(const char *const *list, uint32_t n, const struct line *l)
 {
 	uint32_t i;
@@ -349,7 +364,7 @@ static size_t sub_command(const char *const *list, uint32_t n, const struct line
 	return 0;
 }
 
-/* What runs may run on another machine. */
+/* Judges a command, which may run on another machine. */
 static void judge_there(struct scene *s, struct cmd *c, bool remote)
 {
 	const char *cwd = s->ctx.cwd, *workspace = s->workspace, *home = s->ctx.home;
@@ -362,7 +377,10 @@ static void judge_there(struct scene *s, struct cmd *c, bool remote)
 	s->ctx.home = home;
 }
 
-/* The command with the operand in the place of {}, {.}, {/} and so on, or behind it. */
+/*
+ * The text of a command of parallel with @one in the place of {}, {.}, {/} and so on, or
+ * behind it.
+ */
 static const char *filled(struct scene *s, const char *text, const char *one)
 {
 	const char *out = "", *p = text, *at;
@@ -391,7 +409,10 @@ static const char *filled(struct scene *s, const char *text, const char *one)
 	return arena_printf(s->ctx.arena, any ? "%s%s" : "%s%s %s", out, p, one);
 }
 
-/* parallel COMMAND ::: a b: a shell gets the command, with each of the operands. */
+/*
+ * parallel COMMAND ::: a b: a shell runs the command with each of the operands. False:
+ * there is no list of operands.
+ */
 static bool judge_each(struct scene *s, const struct cmd *c, const struct line *l)
 {
 	size_t first = l->operands[0].at, mark = first, k;
@@ -409,7 +430,7 @@ static bool judge_each(struct scene *s, const struct cmd *c, const struct line *
 	}
 	if (mark == c->n)
 		return false;
-	/* ::::, a file of operands; several lists: what they become is not followed. */
+	/* Operands from a file (::::) and several lists are not followed. */
 	if (c->words[mark].s[3] || mark + 1 == c->n)
 		judge_defer(s);
 	for (k = mark + 1; k < c->n && s->ctx.steps; k++) {
@@ -446,7 +467,7 @@ static void judge_operands(struct scene *s, const struct cmd *c, const struct li
 			return;
 		k += used;
 	}
-	/* env - */
+	/* env has a lone - for its option -i. */
 	while (in->assign && k < l->noperands &&
 	       (is_assignment(l->operands[k].word.s) ||
 		(k == in->skip && strcmp(l->operands[k].word.s, "-") == 0))) {
@@ -468,7 +489,7 @@ static void judge_operands(struct scene *s, const struct cmd *c, const struct li
 	}
 	inner.words = c->words + l->operands[k].at;
 	inner.n = c->n - l->operands[k].at;
-	/* Words of the shell's own that stand before it: time { … */
+	/* A reserved word of the shell may stand before the command: time { … */
 	while (inner.n > 1 && strcmp(inner.words[0].s, "{") == 0) {
 		inner.words++;
 		inner.n--;
@@ -483,7 +504,7 @@ static void judge_operands(struct scene *s, const struct cmd *c, const struct li
 	judge_there(s, &inner, in->remote);
 }
 
-/* Lines of its own language, in which some are a shell's. */
+/* Judges texts in the program's own language that hold lines for a shell. */
 static void judge_places(struct scene *s, const struct cmd *c, const struct line *l)
 {
 	const struct doc_inner *in = l->tool->inner;
@@ -510,7 +531,7 @@ static void judge_places(struct scene *s, const struct cmd *c, const struct line
 	}
 }
 
-/* Code on the command line: of options, or of the first operand. */
+/* Judges code on the command line: the value of an option, or the first operand. */
 static void judge_program(struct scene *s, const struct line *l)
 {
 	const struct doc_inner *in = l->tool->inner;
@@ -538,7 +559,7 @@ static void judge_program(struct scene *s, const struct line *l)
 		judge_defer(s);
 }
 
-/* Does it do what a file says that is not shown? */
+/* Does the sub-command take its commands from a file, as make does? The file is not read. */
 static bool follows_recipe(const struct doc_inner *in, const struct line *l)
 {
 	uint32_t i;
@@ -563,7 +584,10 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 
 	if (!in || has_option(l, in->never, in->never_count))
 		return;
-	/* It may be an option that runs something, or one in front of the command. */
+	/*
+	 * A word that is not known may be an option that runs a program, or one in front
+	 * of the command.
+	 */
 	if (l->unsure && runs_more(in))
 		judge_defer(s);
 	if (follows_recipe(in, l))
@@ -600,7 +624,7 @@ void judge_inner(struct scene *s, const struct cmd *c, const struct line *l)
 			judge_defer(s);
 	} else if (in->command || in->script || in->text) {
 		judge_operands(s, c, l);
-		/* What stands in the script is not in the text. */
+		/* The text does not show the commands in the script. */
 		if (in->script)
 			judge_defer(s);
 	}

@@ -78,7 +78,10 @@ void policy_judge_exec(const struct policy *p, const struct exec_facts *f,
 	c.words[0].s = f->exe ? f->exe : "";
 	for (i = 0; i < f->argc; i++)
 		c.words[i].s = f->argv[i];
-	/* What it is says more than what it is called; but applets go by their name. */
+	/*
+	 * The program file says more than argv[0]; but applets such as busybox's go by
+	 * argv[0].
+	 */
 	name_add(&c, f->known_as);
 	name_add(&c, f->exe ? name_base(f->exe) : NULL);
 	judge_command(&s, &c);
@@ -111,7 +114,8 @@ int policy_judge_text(const struct policy *p, const char *text, size_t len,
 }
 
 /*
- * Whose home it lies in: root's changes may be anybody's. What is said of ~ is said of that one.
+ * The home in which the changed file lies, which ~ in rules stands for: root may change
+ * files in anybody's home.
  */
 static const char *home_of(struct arena *a, const struct change_facts *f)
 {

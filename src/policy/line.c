@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Where a command line is being read. */
+/* The position in a command line that is being parsed. */
 struct reader {
 	struct scene *s;
 	const struct doc_tool *tool;
@@ -11,7 +11,7 @@ struct reader {
 	const struct cmd *c;
 	struct line *l;
 	size_t at;
-	bool ended; /* no more options */
+	bool ended; /* no further word is an option */
 };
 
 static struct opt *add_opt(struct reader *r, const char *name, bool is_long)
@@ -41,7 +41,10 @@ static void take_value(struct reader *r, struct opt *o)
 		o->value = (struct word){ "", r->c->more ? WORD_OPEN : 0, NULL };
 }
 
-/* ' ' for a flag, ':' with a value, ';' with a value only in the same word, 0 unknown. */
+/*
+ * The kind of an option letter: ' ' takes no value, ':' takes one, ';' takes one only in
+ * the same word; 0: unknown.
+ */
 static char letter_kind(const struct doc_options *o, char c)
 {
 	const char *p;
@@ -94,8 +97,8 @@ static void read_bundle(struct reader *r, const char *p)
 }
 
 /*
- * The long option that the table knows by this name or by an abbreviation of it. *value:
- * does it take one?
+ * The long option in the table with this name or abbreviation; NULL if there is none.
+ * *value: does it take a value? *exact: is the name whole?
  */
 static const char *find_long(struct reader *r, const struct doc_options *o,
 			     const char *name, size_t len, bool *value, bool *exact)
@@ -141,7 +144,7 @@ static void read_long(struct reader *r, const struct word *w, const char *name)
 		}
 	}
 	o = add_opt(r, arena_str(r->s->ctx.arena, name, len), true);
-	/* An abbreviation may stand for any name that it begins. */
+	/* An option that the table does not have may be an abbreviation of another. */
 	o->known = full;
 	o->exact = exact || (r->tool && r->tool->style == STYLE_LONG);
 	if (name[len] == '=') {
@@ -155,7 +158,7 @@ static void read_long(struct reader *r, const struct word *w, const char *name)
 		r->l->unsure = true;
 }
 
-/* kill: the first word with a dash is a signal, all others are processes. */
+/* kill: the first word with a dash is a signal, and all other words are processes. */
 static void read_signal(struct reader *r, const struct word *w)
 {
 	if (r->l->nopts || r->l->noperands) {
@@ -212,7 +215,7 @@ static void read_operand(struct reader *r, const struct word *w)
 		r->ended = true;
 }
 
-/* find -exec: up to the end of the command that it runs. */
+/* Skips the command behind find's -exec. */
 static bool read_run(struct reader *r, const struct word *w)
 {
 	const struct doc_inner *in = r->tool ? r->tool->inner : NULL;
@@ -242,7 +245,7 @@ static void read_word(struct reader *r, const struct word *w)
 	if (style == STYLE_LONG && w->s[0] && strchr("()!,", w->s[0]) && !w->s[1])
 		return;
 	if (w->flags & WORD_OPEN && (!w->s[0] || w->flags & WORD_SPLIT)) {
-		/* It may be anything, an option among others. */
+		/* The word may be anything, even an option. */
 		if (!r->ended)
 			r->l->unsure = true;
 		if (w->flags & WORD_SPLIT)
@@ -251,7 +254,7 @@ static void read_word(struct reader *r, const struct word *w)
 	if (r->ended || w->s[0] != '-' || !w->s[1]) {
 		read_operand(r, w);
 	} else if (strcmp(w->s, "--") == 0) {
-		/* For rules it is an option without a name. */
+		/* Rules see -- as an option without a name. */
 		add_opt(r, "", false)->known = true;
 		r->ended = true;
 	} else if (style == STYLE_SIGNAL) {
@@ -261,7 +264,10 @@ static void read_word(struct reader *r, const struct word *w)
 	} else if (w->s[1] == '-') {
 		read_long(r, w, w->s + 2);
 	} else {
-		/* Of programs that we do not know, -word may be one name or letters. */
+		/*
+		 * For a program without a table, -word may be a long option or several
+		 * letters.
+		 */
 		if (!r->tool && w->s[2])
 			read_long(r, w, w->s + 1);
 		read_letters(r, w, w->s + 1);

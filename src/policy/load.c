@@ -12,7 +12,7 @@
 #include "rules/digest.h"
 #include "rules/doc.h"
 
-/* The smaller of two limits, 0 being none. */
+/* Lowers the limit to @value. 0 stands for no limit. */
 static void tighten(uint64_t *limit, uint64_t value)
 {
 	if (value && (!*limit || value < *limit))
@@ -68,7 +68,7 @@ static struct policy *make(size_t layers)
 
 static void add_layer(struct policy *p, struct doc *d, enum conf_origin origin)
 {
-	/* Our own arrays, made above. */
+	/* make() has allocated both arrays. */
 	const struct doc **docs = (const struct doc **)(uintptr_t)p->docs;
 	enum conf_origin *origins = (enum conf_origin *)(uintptr_t)p->origins;
 
@@ -135,7 +135,10 @@ int policy_load(const struct conf_source *sources, size_t n, struct policy **out
 		settle(p);
 		make_hash(p, sources, n);
 	}
-	/* Only now, when it is whole: each layer has a say in what comes out. */
+	/*
+	 * The tests run under the whole policy, because each layer may change their
+	 * verdicts.
+	 */
 	for (i = 0; i < n && r == 0; i++)
 		r = check_tests(p, policy_builtin()->docs_count + i, sources[i].name,
 				&lines[i], e);

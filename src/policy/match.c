@@ -40,7 +40,10 @@ static enum tri match_options(const struct doc_match *m, const struct line *l)
 	return r;
 }
 
-/* "stash drop" against the first operands; *used: how many words that took. */
+/*
+ * Are the first operands the sub-command @spec, such as "stash drop"? *used: how many
+ * operands make it up.
+ */
 static enum tri match_command_words(const char *spec, const struct line *l, size_t *used)
 {
 	size_t i = 0;
@@ -122,7 +125,7 @@ static enum tri path_values(struct scene *s, const struct doc_paths *p,
 	return best;
 }
 
-/* Does the tool follow what it is given if that is a link? A destination it does. */
+/* Does the tool follow an operand that is a link? All tools follow a destination. */
 static bool follows(const struct doc_tool *t, const struct doc_paths *p,
 		    const struct line *l)
 {
@@ -214,7 +217,7 @@ static enum tri match_sql(struct scene *s, const struct doc_match *m, const stru
 				best = tri_or(best, TRI_MAYBE);
 			continue;
 		}
-		/* What a file says is not known. */
+		/* The statements in a file are not known. */
 		if (where[0] == '@') {
 			for (k = 0; k < l->nopts; k++)
 				if (is_option(where + 1, l, &l->opts[k]))
@@ -233,7 +236,7 @@ static enum tri match_sql(struct scene *s, const struct doc_match *m, const stru
 static enum tri match_unless(struct scene *s, const struct doc_match *m,
 			     const struct line *as_typed)
 {
-	/* What opens must be meant: --forc is not --force-with-lease. */
+	/* An exception must be spelt out: --forc does not stand for --force-with-lease. */
 	struct line line = *as_typed, *l = &line;
 	enum tri r = TRI_NO;
 	size_t used;
@@ -242,7 +245,7 @@ static enum tri match_unless(struct scene *s, const struct doc_match *m,
 	if (!m)
 		return TRI_NO;
 	line.strict = true;
-	/* One of them is enough. */
+	/* An exception holds if any of its conditions does. */
 	if (m->command_count)
 		r = tri_or(r, match_command(m, l, &used));
 	for (i = 0; i < m->options_count; i++)

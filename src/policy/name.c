@@ -10,7 +10,7 @@ bool name_matches(const char *pattern, const char *name)
 {
 	size_t i = 0;
 
-	/* Nearly all are told apart by their first letters. */
+	/* Nearly all names differ in their first letters. */
 	while (pattern[i] && pattern[i] == name[i])
 		i++;
 	if (pattern[i] == '*' || pattern[i] == '?' || pattern[i] == '[')

@@ -12,7 +12,7 @@ enum tri match_text(const char *pattern, const struct word *w)
 	size_t n = strcspn(pattern, "*?[\\");
 
 	if (w->flags & WORD_OPEN) {
-		/* "prefix*" is met if that much is known. */
+		/* "prefix*" matches if the known part of the word has the prefix. */
 		if (n && strcmp(pattern + n, "*") == 0 &&
 		    strncasecmp(pattern, w->s, n) == 0)
 			return TRI_YES;
@@ -21,7 +21,7 @@ enum tri match_text(const char *pattern, const struct word *w)
 	return fnmatch(pattern, w->s, FNM_CASEFOLD) == 0 ? TRI_YES : TRI_NO;
 }
 
-/* One alternative, "-r", "--recursive", "-X=DELETE", "of=x", for one option. */
+/* Does the option match one alternative: "-r", "--recursive", "-X=DELETE", "of=x"? */
 static enum tri match_alternative(const char *alt, size_t len, const struct line *l,
 				  const struct opt *o)
 {
@@ -78,7 +78,6 @@ enum tri match_option(const struct line *l, const char *spec, const struct opt *
 	return best;
 }
 
-/* Is it one of the options that @spec names, whatever its value? */
 bool is_option(const char *spec, const struct line *l, const struct opt *o)
 {
 	while (*spec) {
@@ -93,7 +92,7 @@ bool is_option(const char *spec, const struct line *l, const struct opt *o)
 	return false;
 }
 
-/* "no", "none" and their like: the option is there to say that it is not meant. */
+/* Does the value switch the option off: "no", "none", "0"? A value that is not known may. */
 static bool says_no(const struct word *w)
 {
 	static const char *const words[] = {
@@ -106,7 +105,7 @@ static bool says_no(const struct word *w)
 	return w->flags & WORD_OPEN;
 }
 
-/* Does a name, which may be an abbreviation, say "no-" and an alternative of @spec? */
+/* Is the option, which may be abbreviated, "no-" and an alternative of @spec? */
 static bool negates(const struct opt *o, const char *spec)
 {
 	size_t len;
@@ -126,7 +125,10 @@ static bool negates(const struct opt *o, const char *spec)
 	return false;
 }
 
-/* The word before it is an option of which we do not know that it takes no value: is it that? */
+/*
+ * May @o be the value of the option before it? That option is unknown, so it may take a
+ * value.
+ */
 static bool may_be_value(const struct line *l, const struct opt *o)
 {
 	for (size_t i = 0; i < l->nopts; i++)
@@ -136,7 +138,7 @@ static bool may_be_value(const struct line *l, const struct opt *o)
 	return false;
 }
 
-/* The option that is of the same name as an alternative with a value, but has another one. */
+/* Does @o have the name of an alternative, but another value? */
 static bool contradicts(const struct line *l, const char *spec, const struct opt *o)
 {
 	bool named = false;
@@ -155,11 +157,6 @@ static bool contradicts(const struct line *l, const char *spec, const struct opt
 	return named;
 }
 
-/*
- * The same for an exception, which has to hold whatever else is on the line: "--dry-run" does
- * not if it is taken back (--no-dry-run, --dry-run=none, npm's --dry-run false), given twice with
- * different values, or perhaps a value itself.
- */
 enum tri match_exception(const struct line *l, const char *spec)
 {
 	const struct opt *found = NULL;

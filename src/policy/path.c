@@ -37,7 +37,7 @@ static enum tri component(const char *spec, size_t ns, const char *path, size_t 
 	return TRI_NO;
 }
 
-/* The next component of a path, or NULL; its length in *n. */
+/* The next component of *path, or NULL; *n is its length. *path moves behind it. */
 static const char *next_of(const char **path, size_t *n)
 {
 	const char *p = *path;
@@ -50,8 +50,8 @@ static const char *next_of(const char **path, size_t *n)
 }
 
 /*
- * Do the next components differ in their first byte, and is neither a pattern? Of all rules and
- * all changes of a commit, nearly every comparison ends here.
+ * Do the next components differ in their first byte, and is neither a pattern? Nearly
+ * every comparison of a commit's changes with the rules ends here.
  */
 static bool differ_at_once(const char *spec, const char *path, bool glob)
 {
@@ -66,8 +66,8 @@ static bool differ_at_once(const char *spec, const char *path, bool glob)
 }
 
 /*
- * Goes down both by the components of @spec; *path is what is left of it then. REL_ABOVE: it
- * ended before @spec did. *sure: is that certain?
+ * Compares *path with @spec, component by component. *path moves behind the components of
+ * @spec. REL_ABOVE: *path has ended before @spec. *sure: how certain the result is.
  */
 static enum relation descend(const char *spec, const char **path, bool glob,
 			     enum tri *sure)
@@ -92,7 +92,10 @@ static enum relation descend(const char *spec, const char **path, bool glob,
 	}
 }
 
-/* The same for a directory that many rules begin with: found out once for each path. */
+/*
+ * descend(), with the last result kept for the workspace and the home, with which many
+ * rules begin.
+ */
 static enum relation descend_lead(struct scene *s, const char *base, const char **path,
 				  bool glob, enum tri *sure)
 {
@@ -116,11 +119,14 @@ struct lookup {
 	struct scene *s;
 	const char *path;
 	bool glob;
-	enum relation want; /* BELOW stands for below or same, ABOVE likewise */
+	enum relation want; /* REL_BELOW and REL_ABOVE include REL_SAME */
 	enum tri result;
 };
 
-/* @rest: "" or with a slash at its beginning. Both are absolute and clean together. */
+/*
+ * Looks the path up in the directory @base followed by @rest, which is "" or begins with
+ * a slash.
+ */
 static void against(struct lookup *l, const char *base, const char *rest)
 {
 	const char *path = l->path;
@@ -158,7 +164,10 @@ static const struct doc_class *class_find(const struct policy *p, const char *na
 	return NULL;
 }
 
-/* Large classes are about dotfiles of a home: for nearly every path one look at it is enough. */
+/*
+ * Can the path surely not match @spec, which lies in the home? Large classes list files
+ * in the home, so nearly every path ends here.
+ */
 static bool is_elsewhere(struct lookup *l, const char *spec)
 {
 	const char *rest = l->path;
@@ -215,7 +224,7 @@ static enum tri lookup(struct scene *s, const char *path, bool glob, enum relati
 	return l.result;
 }
 
-/* The directory in which a pattern begins to be one. */
+/* The directory in which the first pattern of the path is looked for. */
 static const char *pattern_top(struct scene *s, const char *path)
 {
 	size_t n = strcspn(path, "*?["), len;
@@ -227,7 +236,7 @@ static const char *pattern_top(struct scene *s, const char *path)
 	return len > 1 ? arena_str(s->ctx.arena, path, len - 1) : "/";
 }
 
-/* The same word is held against many rules. */
+/* The absolute path of the word, kept because the word is compared with many rules. */
 static const char *clean_word(struct scene *s, const struct word *w)
 {
 	if (s->cleaned != w->s || s->cleaned_in != s->ctx.cwd) {
@@ -239,8 +248,9 @@ static const char *clean_word(struct scene *s, const struct word *w)
 }
 
 /*
- * Where the word leads, if the exec can tell. A name that the caller gives to the kernel as it is
- * is looked for as it is: from its directory, with its "..".
+ * The path to which the links in the word lead; NULL if that is not known. The word is
+ * looked up as the kernel would do it: from the command's directory, with every ".." in
+ * it.
  */
 static const char *real_path(struct scene *s, const struct word *w, bool follow)
 {
@@ -265,7 +275,7 @@ enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct w
 	const char *path, *real;
 	bool glob = w->flags & WORD_GLOB;
 
-	/* Somewhere else, or a file that is only there for the command. */
+	/* A URL, or a file that exists only for this command. */
 	if (strstr(w->s, "://") || w->flags & WORD_FILE)
 		return TRI_NO;
 	if (w->flags & WORD_OPEN || !w->s[0])
@@ -276,7 +286,10 @@ enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct w
 	real = real_path(s, w, follow);
 	if (real && strcmp(real, path) == 0)
 		real = NULL;
-/* Either name may lie within; only of where it leads can be said what it is not in. */
+/*
+ * For `within`, `is` and `above` either name may match; for `outside` only the link's
+ * target counts.
+ */
 #define LOOK(where, want, list) lookup(s, where, glob, want, p->list, p->list##_count)
 #define EITHER(want, list)                                                      \
 	(!real	      ? LOOK(path, want, list)                                  \
@@ -288,7 +301,7 @@ enum tri path_matches(struct scene *s, const struct doc_paths *p, const struct w
 		r = tri_and(r, EITHER(REL_SAME, is));
 	if (p->above_count)
 		r = tri_and(r, EITHER(REL_ABOVE, above));
-	/* A pattern finds something outside if the directory it looks into is. */
+	/* A pattern may name files outside if its directory lies outside. */
 	if (p->outside_count && glob)
 		path = pattern_top(s, path);
 	if (p->outside_count)

@@ -56,7 +56,7 @@ bool policy_env_allows(const struct policy *p, const char *name)
 	size_t i;
 	uint32_t k;
 
-	/* Every list has to have it: a layer can only take away. */
+	/* The variable must be in every list: a layer can only take variables away. */
 	for (i = 0; i < p->docs_count; i++) {
 		const struct doc *d = p->docs[i];
 

@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* Behind a comment or a quoted thing that begins at @p; NULL if there is none. */
+/* The position behind a comment that begins at @p; NULL if none begins there. */
 static const char *behind_comment(const char *p)
 {
 	const char *end;

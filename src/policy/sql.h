@@ -7,9 +7,10 @@
 #include "base/arena.h"
 
 /*
- * Is one of the statements in @text like @pattern? A statement is compared in lower case,
- * without comments, with single spaces, and with each string and quoted name as '': what
- * is only data does not count. Without @whole the last one may go on, and is left out.
+ * Does one of the statements in @text match @pattern? A statement is compared in lower
+ * case, without comments, with single spaces, and with '' for each string and quoted
+ * name, because data does not count. Unless @whole, the last statement may be incomplete
+ * and is left out.
  */
 bool sql_matches(struct arena *a, const char *text, const char *pattern, bool whole);
 

@@ -27,7 +27,7 @@ static void run_one(struct test_run *run, struct policy_test *t)
 	if (policy_judge_text(run->p, t->text, strlen(t->text), &policy_test_facts,
 			      &t->got, &e) < 0)
 		t->got.kind = VERDICT_KILL;
-	/* Deferred, but not for a rule: no rule has anything to do with it. */
+	/* If no rule has deferred the text, no rule is against it. */
 	if (t->want == VERDICT_ALLOW && t->got.kind == VERDICT_DEFER && !t->got.rule)
 		t->passed = true;
 	else

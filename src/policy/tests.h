@@ -22,7 +22,7 @@ typedef void policy_test_fn(void *arg, const struct policy_test *t);
 size_t policy_run_tests(const struct policy *p, enum conf_origin origin,
 			policy_test_fn *fn, void *arg);
 
-/* The same for the rules of layer number @at; stops after a rule with a wrong result. */
+/* Runs the tests of layer number @at, up to the first rule with a wrong result. */
 size_t tests_run_layer(const struct policy *p, size_t at, policy_test_fn *fn, void *arg);
 
 /* The place in which tests run: $WORKSPACE and the current directory, and $HOME. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables whose values programs run, or take programs from. */
+/* Variables whose values programs run, or in which they look for programs. */
 #include "policy/variable.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static const struct doc_variable *find(const struct policy *p, const char *name)
 	return NULL;
 }
 
-/* A list of directories: are all that are known those of the system? */
+/* Does the list of directories have only directories of the system? */
 static bool is_usual(const char *list)
 {
 	static const char *const usual[] = { "/bin",   "/sbin", "/usr", "/lib",
@@ -68,7 +68,7 @@ static void judge_value(struct scene *s, const struct doc_variable *v,
 			judge_defer(s);
 		return;
 	case VARIABLE_PATH:
-		/* What it had before is nobody's doing here. */
+		/* The old value of the variable was not set by this text. */
 		if (!is_usual(text) ||
 		    (w->flags & WORD_OPEN && !*text && !(w->flags & WORD_ITSELF)))
 			judge_defer(s);
@@ -89,7 +89,7 @@ void judge_variable(struct scene *s, const char *name, size_t len,
 {
 	const struct doc_variable *v;
 
-	/* At an exec what they run is seen when it runs. */
+	/* At an exec, programs that a variable names are judged when they run. */
 	if (!s->text || !len)
 		return;
 	v = find(s->p, arena_str(s->ctx.arena, name, len));

@@ -12,17 +12,16 @@
 #include "rules/verdict.h"
 
 /*
- * A policy document as it stands in its file. The same structures are what rules are
- * matched with: the built-in documents are written out as C data by genpolicy at build
- * time, those of users are read by doc_parse(). There is no other form, so nothing has to
- * be prepared when stet starts.
+ * A document of rules as it stands in its file. Rules are matched in this same form, so nothing
+ * has to be prepared when stet starts: genpolicy writes the built-in documents out as C data
+ * at build time, and doc_parse() reads those of users.
  *
- * X_count is the number of elements of the list X. Lists and strings that were not given
- * are NULL.
+ * X_count is the number of elements of the list X. A list or string that was not given is
+ * NULL.
  */
 enum { DOC_VERSION = 1 };
 
-/* Which of the paths on a command line a condition is about. */
+/* The paths on a command line that a condition is about. */
 enum doc_which {
 	WHICH_ANY,
 	WHICH_LAST,   /* the destination: of mv, cp, ln … */
@@ -30,40 +29,42 @@ enum doc_which {
 	WHICH_VALUE,  /* values of options that name paths, such as dd's of= */
 };
 
-/* Holds if one path is as all of those lists that are given say. */
+/* A condition on paths: it holds if one path is in all of the given lists. */
 struct doc_paths {
 	enum doc_which which;
-	const char **within; /* one of these, or below one */
+	const char **within; /* the path is one of these, or below one of them */
 	uint32_t within_count;
-	const char **outside; /* neither */
+	const char **outside; /* the path is not within any of these */
 	uint32_t outside_count;
-	const char **is; /* exactly one of these */
+	const char **is; /* the path is one of these */
 	uint32_t is_count;
-	const char **above; /* a directory that one of these is in, or one of these */
+	const char *
+		*above; /* the path is one of these, or a directory above one of them */
 	uint32_t above_count;
 };
 
-/* All of those that are given must hold. */
+/* The conditions of a rule. All that are given must hold. */
 struct doc_match {
-	const char **program; /* names or patterns; one of them */
+	const char **program; /* names or patterns; one matches */
 	uint32_t program_count;
-	const char **command; /* sub-commands, "stash drop"; one of them */
+	const char **command; /* sub-commands such as "stash drop"; one matches */
 	uint32_t command_count;
-	const char **options; /* "-r|--recursive", "-X=DELETE"; all of them */
+	const char **options; /* "-r|--recursive", "-X=DELETE"; all are given */
 	uint32_t options_count;
-	const char **operands; /* patterns; one of them for one operand */
+	const char **operands; /* patterns; one matches one operand */
 	uint32_t operands_count;
-	const char *
-		*from; /* programs whose output it reads as its program; one of them */
+	/* Programs; the command takes the output of one of them for its own program. */
+	const char **from;
 	uint32_t from_count;
-	const char **sql; /* patterns for one of its SQL statements, in lower case */
+	const char **sql; /* patterns in lower case; one matches one SQL statement */
 	uint32_t sql_count;
 	struct doc_paths *paths;
-	struct doc_paths *writes; /* redirections */
-	unsigned exe;		  /* enum exe_flags; one of them */
-	uint32_t most;		  /* at most so many operands, + 1; 0: any number */
+	struct doc_paths *writes; /* files that redirections write to */
+	unsigned exe;		  /* enum exe_flags; the program has one of these */
+	uint32_t most;		  /* the most operands, + 1; 0: any number */
 };
 
+/* Shell texts by the verdict that the rule must lead to. */
 struct doc_tests {
 	const char **allow, **defer, **checkpoint, **ask, **deny, **kill;
 	uint32_t allow_count, defer_count, checkpoint_count, ask_count, deny_count,
@@ -71,8 +72,8 @@ struct doc_tests {
 };
 
 /*
- * How the names begin that something can be about, for a quick no: most rules are about other
- * programs. A bit for each pair of first letters, shared by a few pairs. 0: not known.
+ * A bit for the first two letters of a name; a few pairs of letters share a bit. The bits of all
+ * names of a rule tell at once that most rules are about other programs. 0: not known.
  */
 static inline uint64_t doc_letters(const char *name)
 {
@@ -93,17 +94,18 @@ struct doc_rule {
 	struct doc_tests *tests;
 };
 
-/* A change at commit. */
+/* A rule about changes, at commit. */
 struct doc_diff {
 	const char *id;
 	enum verdict_kind verdict;
-	unsigned what; /* enum change_facts_what; one of them */
-	bool unseen;   /* counts only where nobody looks at what is committed */
+	unsigned what; /* enum change_facts_what; the change has one of these */
+	bool unseen;   /* the rule counts only if nobody looks at the changes first */
 	struct doc_paths *paths;
 	const char *why;
 	const char *hint;
 };
 
+/* Paths that have a common name: "@name" in a list stands for all of them. */
 struct doc_class {
 	const char *name;
 	const char **paths;
@@ -112,117 +114,123 @@ struct doc_class {
 
 /* Options of a program or of one of its sub-commands. */
 struct doc_options {
-	const char *flags;  /* letters; one with ':' behind it takes a value */
-	const char **words; /* long names; one with '=' behind it takes a value */
+	const char *flags;  /* letters; a letter with ':' behind it takes a value */
+	const char **words; /* long names; a name with '=' behind it takes a value */
 	uint32_t words_count;
 };
 
 struct doc_command {
-	const char *name; /* "push", or several with commas */
+	const char *name; /* "push", or several names with commas */
 	struct doc_options options;
 };
 
+/* How a program reads its options. */
 enum doc_style {
 	STYLE_GNU,    /* -abc, --long, --lo; operands anywhere */
-	STYLE_LONG,   /* -long, as find, java and terraform have it */
-	STYLE_ASSIGN, /* key=value, as dd has it */
+	STYLE_LONG,   /* -long, as in find, java and terraform */
+	STYLE_ASSIGN, /* key=value, as in dd */
 	STYLE_SIGNAL, /* -KILL, then process numbers, which may be negative */
 	STYLE_BUNDLE, /* the first word is letters, with or without a dash: tar, ps, ar */
 };
 
-/* Languages that are read, if only for what they run and write. */
+/* Languages whose programs are parsed for what they run and write. */
 enum doc_reads { READS_NOTHING, READS_AWK, READS_SED };
 
 /* How a program runs others. */
 struct doc_inner {
-	bool command;	    /* its operands are a command */
-	uint32_t skip;	    /* after so many */
-	bool assign;	    /* and after words such as X=y */
-	bool append;	    /* to which more operands are added that we do not see */
-	const char **never; /* options with which it runs nothing: command -v */
+	bool command;	    /* the operands are a command, */
+	uint32_t skip;	    /* behind the first so many, */
+	bool assign;	    /* and behind words such as X=y */
+	bool append;	    /* the program adds operands that the text does not show */
+	const char **never; /* options with which the program runs nothing: command -v */
 	uint32_t never_count;
-	bool script; /* its first operand is a script: a command under its own name */
-	const char *
-		*string; /* options with which its first operand is shell text: sh -c */
+	bool script; /* the first operand is a script, which is judged as a command, too */
+	/* Options with which the first operand is shell text: sh -c. */
+	const char **string;
 	uint32_t string_count;
-	bool text;   /* its operands, joined, are shell text */
-	bool remote; /* on another machine: the paths are not ours */
-	const char *
-		*texts; /* options whose values are shell text: "-c", "-c=alias.*=!" */
+	bool text;   /* the operands, joined, are shell text */
+	bool remote; /* on another machine, so that paths are not those of the host */
+	/* Options whose values are shell text: "-c", "-c=alias.*=!". */
+	const char **texts;
 	uint32_t texts_count;
 	const char **splits; /* options whose values are split into words: env -S */
 	uint32_t splits_count;
 	const char **modules; /* options whose value names a command: python -m */
 	uint32_t modules_count;
-	const char **runs; /* words after which a command stands, up to ; or +: find */
+	const char **runs; /* words behind which a command stands, up to ; or +: find */
 	uint32_t runs_count;
-	const char **code; /* options whose values are programs we cannot read */
+	const char **code; /* options whose values are programs that are not parsed */
 	uint32_t code_count;
-	const char **again; /* options whose value is more of its own command line */
+	const char **again; /* options whose value continues the program's command line */
 	uint32_t again_count;
-	const char *
-		*after; /* sub-commands that run what stands behind them: poetry run */
+	const char **after; /* sub-commands behind which a command stands: poetry run */
 	uint32_t after_count;
-	const char *
-		*recipes; /* sub-commands ("*": any) whose doing stands in a file: make */
+	/* Sub-commands ("*": any) that take commands from a file: make. */
+	const char **recipes;
 	uint32_t recipes_count;
-	bool each; /* what follows ::: are texts, or operands of its command: parallel */
+	bool each; /* behind ::: stand texts, or operands for the command: parallel */
 	const char **after_text; /* sub-commands behind which shell text stands */
 	uint32_t after_text_count;
-	/* where lines of its own language are: options, "." operands, "<" its input */
+	/* Where texts in its own language are: options, "." operands, "<" standard input. */
 	const char **lines;
 	uint32_t lines_count;
-	const char **escapes; /* what a shell's text stands behind in them: "!" */
+	const char **escapes; /* what stands before shell text in these texts: "!" */
 	uint32_t escapes_count;
-	/* functions whose arguments are run, "system"; or become so, "rmtree=rm -rf " */
+	/* Functions that run their arguments, "system"; or a command, "rmtree=rm -rf ". */
 	const char **calls;
 	uint32_t calls_count;
-	enum doc_reads reads; /* its code is the first operand, or else the value of */
+	/* The language of its programs, which are the first operand or the value of */
+	enum doc_reads reads;
 	const char **program; /* these options */
 	uint32_t program_count;
-	bool stdin_text; /* a shell: without operands it reads its text from its input */
-	bool stdin_code; /* the same, for a language that we cannot read */
+	bool stdin_text; /* a shell: without operands it reads shell text from its input */
+	bool stdin_code; /* the same, for a language that is not parsed */
 };
 
+/* How a program reads its command line. */
 struct doc_tool {
-	uint64_t letters;
+	uint64_t letters; /* of the names: doc_letters() */
 	const char **names;
 	uint32_t names_count;
 	enum doc_style style;
 	bool first; /* options end at the first operand */
 	struct doc_options options;
-	uint32_t depth; /* words of its sub-commands; 0: it has none */
+	uint32_t depth; /* the number of words of a sub-command; 0: there are none */
 	struct doc_command *commands;
 	uint32_t commands_count;
 	struct doc_inner *inner;
 	uint32_t skip;	     /* operands before the first that is a path */
 	const char **values; /* options whose value is a path */
 	uint32_t values_count;
-	/* options whose value is SQL, "@": a file of it; "." operands, "<" its input */
+	/*
+	 * Where SQL is: options, "@" and options whose value is a file of SQL, "." operands,
+	 * "<" standard input.
+	 */
 	const char **sql;
 	uint32_t sql_count;
-	const char **target; /* of these, those that name a destination */
+	const char **target; /* options that name a destination, among `values` */
 	uint32_t target_count;
-	bool nofollow;	     /* an operand that is a link is meant itself, */
-	const char **follow; /* but not with these options */
+	bool nofollow;	     /* links among the operands are not followed, */
+	const char **follow; /* except with these options */
 	uint32_t follow_count;
 };
 
+/* How programs use the value of a variable. */
 enum doc_variable_what {
-	VARIABLE_CODE,	  /* what it names is not shown */
-	VARIABLE_TEXT,	  /* shell text */
-	VARIABLE_PROMPT,  /* text in which $(…) runs */
-	VARIABLE_OPTIONS, /* more options for a program */
-	VARIABLE_FILE,	  /* the name of a file that runs, if it is one */
-	VARIABLE_PATH,	  /* directories in which programs are looked for */
+	VARIABLE_CODE, /* they run code that the value names and the text does not show */
+	VARIABLE_TEXT, /* they run it as shell text */
+	VARIABLE_PROMPT,  /* they expand $(…) in it */
+	VARIABLE_OPTIONS, /* they read further options from it */
+	VARIABLE_FILE,	  /* they run the file that it names, if it names one */
+	VARIABLE_PATH,	  /* they look for programs in the directories that it names */
 };
 
-/* Variables of the environment whose values are run. */
+/* Variables of the environment that programs run or find programs by. */
 struct doc_variable {
 	const char **names; /* or patterns */
 	uint32_t names_count;
 	enum doc_variable_what what;
-	const char *of; /* whose options they are */
+	const char *of; /* VARIABLE_OPTIONS: the program whose options these are */
 };
 
 struct doc_limits {
@@ -236,7 +244,7 @@ struct doc {
 	struct doc_limits *limits;
 	const char **environment;
 	uint32_t environment_count;
-	const char **off; /* ids (or patterns) of rules that do not count */
+	const char **off; /* ids or patterns of ids: these rules do not count */
 	uint32_t off_count;
 	struct doc_class *classes;
 	uint32_t classes_count;
@@ -259,7 +267,7 @@ int doc_parse(const struct conf_source *source, struct doc **out,
 	      struct conf_lines *lines, struct err *e);
 void doc_free(struct doc *d);
 
-/* One rule as YAML, to be freed. */
+/* The text of a rule in YAML, to be freed. */
 char *doc_rule_text(const struct doc_rule *r);
 char *doc_diff_text(const struct doc_diff *r);
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * What is judged. The caller finds the facts out; judging itself does not look at the
+ * The things that are judged. The caller finds the facts; judging does not look at the
  * filesystem, the environment or the clock. The strings are read during the call only.
  */
 
@@ -63,7 +63,7 @@ enum change_facts_what {
 	CHANGED_SHADOWS = 1 << 7, /* would run instead of a program of the same name */
 };
 
-/* One change of a transaction, at commit. */
+/* A change of a transaction, at commit. */
 struct change_facts {
 	const char *path; /* absolute */
 	unsigned what;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes policy documents out as C data, following the schema that reads them: what is
- * built in costs nothing to load. Usage: genpolicy FILE... > builtin.inc
+ * Writes documents of rules out as C data, by the schema that reads them, so that the
+ * built-in documents need no loading. Usage: genpolicy FILE... > builtin.inc
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "rules/doc.h"
 #include "rules/schema.h"
 
-/* C types by the keys under which such values stand. */
+/* The C type of the values under a key. */
 static const struct {
 	const char *key, *type;
 } types[] = {
@@ -26,7 +26,10 @@ static const struct {
 	{ "limits", "struct doc_limits" },    { "variables", "struct doc_variable" },
 };
 
-/* Keys whose C name is another one. A rule's conditions are in its member `match`. */
+/*
+ * Keys whose member in C has another name. The conditions of a rule are in its member
+ * `match`.
+ */
 static const struct {
 	const char *parent, *key, *name;
 } renamed[] = {
@@ -89,7 +92,7 @@ static uint64_t number(const void *data, size_t size)
 {
 	uint64_t n = 0;
 
-	memcpy(&n, data, size); /* little-endian, as everything we build for */
+	memcpy(&n, data, size); /* little-endian, as all machines that stet supports */
 	return n;
 }
 
@@ -163,7 +166,7 @@ static void write_mapping(const cyaml_schema_value_t *v, const char *data,
 	fputs("{\n", stdout);
 	for (f = v->mapping.fields; f->key; f++)
 		write_field(f, data, parent);
-	/* No key has it: it is made of the names. */
+	/* The member `letters` has no key: doc_parse() computes it from the names. */
 	if (strcmp(parent, "rules") == 0)
 		printf(".letters = 0x%" PRIx64 "U\n",
 		       ((const struct doc_rule *)data)->letters);

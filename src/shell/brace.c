@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-/* Behind what is quoted or expanded at @i; @i itself if nothing is. */
 size_t skip_quoted(const char *s, size_t i, size_t len)
 {
 	char close = 0;

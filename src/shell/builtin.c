@@ -49,7 +49,10 @@ static const char *join(struct shell *sh, const struct cmd *c, size_t from,
 	return text;
 }
 
-/* printf with a format in which only %s and a few escapes mean something; else NULL. */
+/*
+ * The output of a printf whose format has no more than %s and a few escapes; otherwise
+ * NULL.
+ */
 static const char *printed(struct shell *sh, const struct cmd *c)
 {
 	size_t arg = 2, n = 0, cap = 0, i;
@@ -80,7 +83,7 @@ static const char *printed(struct shell *sh, const struct cmd *c)
 	return out;
 }
 
-/* What it will write to its standard output; NULL if we do not know. */
+/* The text that the command will write to its standard output; NULL: not known. */
 static const char *output(struct shell *sh, const struct cmd *c)
 {
 	const char *name = c->words[0].s;
@@ -92,7 +95,7 @@ static const char *output(struct shell *sh, const struct cmd *c)
 		while (from < c->n && (strcmp(c->words[from].s, "-n") == 0 ||
 				       strcmp(c->words[from].s, "-E") == 0))
 			from++;
-		/* Some shells read escapes in it without -e, too. */
+		/* Some shells expand escapes even without -e. */
 		if ((from < c->n && strncmp(c->words[from].s, "-e", 2) == 0) ||
 		    strchr(join(sh, c, from, " "), '\\'))
 			return NULL;
@@ -145,7 +148,10 @@ static void do_eval(struct shell *sh, struct cmd *c, struct done *out)
 	}
 }
 
-/* It runs at once for us, as what is known now is known, and again at the end. */
+/*
+ * The text of a trap is followed at once, in the present state, and again in run_traps()
+ * if the state has changed by then.
+ */
 static void do_trap(struct shell *sh, struct cmd *c, struct done *out)
 {
 	struct trap *t;
@@ -173,7 +179,7 @@ void run_traps(struct shell *sh, const struct trap *until)
 {
 	const struct trap *t;
 
-	/* Functions that were made meanwhile, variables that have changed. */
+	/* The trap sees functions and variables that were set after it. */
 	for (t = sh->traps; t && t != until; t = t->next) {
 		struct state was = state_of(sh);
 		struct done done = { 0 };
@@ -202,13 +208,13 @@ static void do_alias(struct shell *sh, const struct cmd *c)
 				    (size_t)(eq - c->words[i].s));
 		f->alias = eq + 1;
 		f->open = c->words[i].flags & WORD_OPEN;
-		f->maybe = true; /* a script expands it or not */
+		f->maybe = true; /* scripts expand aliases only with an option */
 		f->next = sh->funcs;
 		sh->funcs = f;
 	}
 }
 
-/* read, mapfile, getopts: the names among its words have values we do not see. */
+/* read, mapfile, getopts: the variables among the words get values that are not known. */
 static void do_read(struct shell *sh, const struct cmd *c)
 {
 	size_t i, k;
@@ -246,7 +252,7 @@ static void do_store(struct shell *sh, const struct cmd *c, char option)
 		shell_set(sh, w->s, strcspn(w->s, "["), unknown);
 }
 
-/* Words in which variables and their subscripts are evaluated. */
+/* Evaluates the words of let, test and [, whose variables may have subscripts. */
 static void do_evaluate(struct shell *sh, const struct cmd *c, bool sets)
 {
 	size_t i;
@@ -269,7 +275,7 @@ static void do_set(struct shell *sh, const struct cmd *c)
 
 	while (i < c->n && (c->words[i].s[0] == '-' || c->words[i].s[0] == '+') &&
 	       strcmp(c->words[i].s, "--") != 0) {
-		/* -o NAME, also at the end of other letters. */
+		/* -o takes a NAME, also where o ends a group of letters. */
 		size_t len = strlen(c->words[i].s);
 
 		i += 1 + (len > 1 && c->words[i].s[len - 1] == 'o');
@@ -294,7 +300,7 @@ static void do_shift(struct shell *sh, const struct cmd *c)
 	}
 }
 
-/* Variables that were its own are what they were before. */
+/* Local variables get the values that they had before the function ran. */
 static void drop_locals(struct shell *sh, const struct names *local,
 			const struct var *was)
 {
@@ -321,7 +327,7 @@ static void call_function(struct shell *sh, const struct func *f, struct cmd *c,
 
 	sh->calls = &call;
 	if (f->alias) {
-		/* The words are what they are, whatever they hold. */
+		/* An alias is expanded as text: words that are not known may be syntax. */
 		if (!known(c) || f->open)
 			report_unknown(sh->ctx);
 		shell_eval(sh,
@@ -351,7 +357,10 @@ static void call_function(struct shell *sh, const struct func *f, struct cmd *c,
 	sh->calls = call.next;
 }
 
-/* It calls itself: true if that is a bomb or cannot be followed. */
+/*
+ * True if the function is running already. A function that calls itself in a pipe is a
+ * fork bomb; any other recursion is not followed.
+ */
 static bool runs_already(struct shell *sh, const struct func *f)
 {
 	struct word bomb = { "(fork-bomb)", 0, NULL };
@@ -360,7 +369,7 @@ static bool runs_already(struct shell *sh, const struct func *f)
 
 	for (k = sh->calls; k && strcmp(k->name, f->name) != 0; k = k->next)
 		;
-	/* An alias may be named like what it stands for. */
+	/* An alias may have the name of the command that it stands for. */
 	if (!k || f->alias)
 		return k != NULL;
 	if (sh->piped)
@@ -448,7 +457,7 @@ static void run_builtin(struct shell *sh, enum builtin b, struct cmd *c, struct 
 		do_eval(sh, c, out);
 		break;
 	case B_SOURCE:
-		/* It may set anything; its commands are seen when they run. */
+		/* The file may set anything. The commands in it are judged when they run. */
 		shell_forget(sh);
 		break;
 	case B_TRAP:
@@ -486,12 +495,12 @@ static void run_builtin(struct shell *sh, enum builtin b, struct cmd *c, struct 
 	}
 }
 
-/* Words of the grammar that it takes for a program: time f, coproc X { f; */
+/* Removes reserved words that the grammar takes for a program: time f, coproc X { f; */
 static void strip_reserved(struct shell *sh, struct cmd *c)
 {
 	static const char *const opening[] = { "{",    "!",  "then",  "do",   "else",
 					       "elif", "if", "while", "until" };
-	/* What the grammar should have followed. */
+	/* Constructs that the grammar has failed to parse. */
 	static const char *const lost[] = { "for", "case", "select", "function", "[[" };
 	const char *name;
 	size_t i, k, n;
@@ -503,7 +512,7 @@ static void strip_reserved(struct shell *sh, struct cmd *c)
 			while (n < c->n && (strcmp(c->words[n].s, "-p") == 0 ||
 					    strcmp(c->words[n].s, "--") == 0))
 				n++;
-			/* With other options it is a program. */
+			/* With any other option, time is a program. */
 			if (n < c->n && c->words[n].s[0] == '-')
 				return;
 			continue;
@@ -525,7 +534,7 @@ static void strip_reserved(struct shell *sh, struct cmd *c)
 	}
 }
 
-/* X=y before a command that the grammar sees as its arguments. */
+/* Carries out assignments before the command that the grammar has taken for words of it. */
 static void strip_assignments(struct shell *sh, struct cmd *c)
 {
 	while (c->n && !(c->words[0].flags & WORD_OPEN && !strchr(c->words[0].s, '='))) {
@@ -545,7 +554,10 @@ static void strip_assignments(struct shell *sh, struct cmd *c)
 	}
 }
 
-/* `command` and `builtin` keep functions out, but builtins are still builtins. */
+/*
+ * Removes `command` and `builtin`. True: functions do not count, only builtins and
+ * programs.
+ */
 static bool strip_plain(struct cmd *c)
 {
 	bool plain = false;
@@ -601,7 +613,7 @@ void shell_command(struct shell *sh, struct cmd *c, struct done *out)
 	if (!c->n)
 		return;
 	run_words(sh, c, out);
-	/* X=y before a command is for that command alone. */
+	/* An assignment before a command holds for that command alone. */
 	for (; set && set != was; set = set->next)
 		shell_set_again(sh, set->name, strlen(set->name), unknown);
 }

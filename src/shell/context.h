@@ -6,9 +6,9 @@
 #include "shell/events.h"
 
 /*
- * What the walk through shell text shares with its caller, from the first text of a question to
- * the last text inside of it. The caller makes it a part of a struct of its own, in which the
- * functions of `events` find the rest of what they need.
+ * The state that the walk through shell text shares with its caller, for a text and all texts
+ * inside of it. The caller makes the context a member of a struct of its own, in which the
+ * functions of `events` find the rest of their data.
  */
 struct context {
 	const struct shell_events *events;

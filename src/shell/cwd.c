@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-/* /proc/self/root/etc is /etc, /proc/123/cwd/x is somewhere: names for the same files. */
+/*
+ * The path behind /proc/self/root or /proc/self/cwd, which are other names for the same
+ * files. In the second case *base becomes @cwd.
+ */
 static const char *through_proc(const char *path, const char **base, const char *cwd)
 {
 	const char *p = path;

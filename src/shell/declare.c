@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Assignments, declarations and arithmetic: what sets variables. */
+/* Assignments, declarations and arithmetic, which set variables. */
 #include "shell/declare.h"
 
 #include <ctype.h>
@@ -13,7 +13,10 @@
 
 static const struct word unknown = { "", WORD_OPEN, NULL };
 
-/* One assignment: evaluated first, carried out when all beside it are evaluated. */
+/*
+ * An assignment. All assignments of a command are evaluated before the first is carried
+ * out.
+ */
 struct setting {
 	const char *name;
 	size_t len;
@@ -41,7 +44,7 @@ void walk_subscripts(struct shell *sh, const char *text)
 			   &done);
 }
 
-/* a[$(…)]: arithmetic that a variable is used in would run it. */
+/* a[$(…)]: arithmetic in which the variable is used would run the command. */
 void walk_value(struct shell *sh, const struct word *w)
 {
 	const char *p = strchr(w->s, '[');
@@ -64,7 +67,7 @@ static void apply(struct shell *sh, const struct setting *a)
 	shell_set(sh, a->name, a->len, value);
 }
 
-/* PATH=$PATH:x */
+/* Does the value begin with the variable's old value, as in PATH=$PATH:x? */
 static bool begins_itself(const struct setting *a, const char *value, size_t len)
 {
 	size_t n = len && *value == '"';
@@ -109,7 +112,7 @@ void walk_assignment(struct shell *sh, TSNode n)
 	apply(sh, &a);
 }
 
-/* Whose declaration it is, and with which attributes. */
+/* The kind of a declaration and the attributes that it gives. */
 struct declaration {
 	bool unset, local, reference, odd, fixed, functions, variables, exported, global;
 };
@@ -136,7 +139,10 @@ static void take_flags(struct declaration *d, const char *word)
 			continue;
 		d->global |= *p == 'g';
 		d->odd |= strchr("iulcaA", *p) != NULL;
-		/* For others than declare -n means another thing; unknown is right, too. */
+		/*
+		 * Only for declare does -n make a reference. For the others, to take the
+		 * value as unknown is safe.
+		 */
 		d->reference |= *p == 'n' && !d->exported && !d->fixed;
 		d->fixed |= *p == 'r';
 		d->exported |= *p == 'x';
@@ -153,7 +159,7 @@ static void drop_function(struct shell *sh, const char *name, size_t len)
 	sh->funcs = f;
 }
 
-/* The name of a variable or function among the words. */
+/* Carries out a declaration without a value. */
 static void declare_name(struct shell *sh, const struct declaration *d, const char *name,
 			 size_t len)
 {
@@ -167,7 +173,7 @@ static void declare_name(struct shell *sh, const struct declaration *d, const ch
 		return;
 	}
 	if (d->functions) {
-		/* Another shell may call it, with what it likes. */
+		/* Another shell may call an exported function, with any arguments. */
 		struct word word = { arena_str(sh->ctx->arena, name, len), 0, NULL };
 		struct cmd c = { .words = &word, .n = 1, .more = true };
 		struct done done = { 0 };
@@ -193,7 +199,10 @@ static void keep_local(struct shell *sh, const char *name, size_t len)
 	sh->local = n;
 }
 
-/* What a declaration does with a word that the grammar does not take for one: "A=$b". */
+/*
+ * Carries out a declaration for a word that the grammar does not parse as one, such as
+ * "A=$b".
+ */
 static void declare_word(struct shell *sh, struct declaration *d, const struct word *w)
 {
 	size_t len = name_length(w->s, strlen(w->s));
@@ -206,7 +215,7 @@ static void declare_word(struct shell *sh, struct declaration *d, const struct w
 		return;
 	}
 	if (!len || (w->flags & WORD_OPEN && !w->s[len])) {
-		/* Any variable. */
+		/* The word may name any variable. */
 		sh->opaque |= (w->flags & WORD_OPEN) != 0;
 		return;
 	}
@@ -235,7 +244,10 @@ void walk_declaration(struct shell *sh, TSNode n)
 	d = declaration_of(
 		sh, arena_str(sh->ctx->arena, sh->src + from,
 			      name_length(sh->src + from, ts_node_end_byte(n) - from)));
-	/* First all words, then what they say: declare A=1 B=$A. */
+	/*
+	 * All words are evaluated before any is carried out: in declare A=1 B=$A, B gets
+	 * the old A.
+	 */
 	for (i = 0; i < count; i++) {
 		TSNode c = ts_node_named_child(n, i);
 

@@ -11,7 +11,7 @@ void walk_assignment(struct shell *sh, TSNode n);
 /* declare, export, local, readonly, typeset or unset, as the grammar parses it. */
 void walk_declaration(struct shell *sh, TSNode n);
 
-/* The same as words of a command. False: the command is none of these. */
+/* Carries out such a declaration that is given as words. False: the command is none. */
 bool run_declaration(struct shell *sh, const struct cmd *c);
 
 /* The values of the variables that the arithmetic sets are not known. */
@@ -20,7 +20,7 @@ void walk_arithmetic(struct shell *sh, const char *text, size_t len);
 /* Walks over each $(…) and `…` in @text: they run if a subscript holds them. */
 void walk_subscripts(struct shell *sh, const char *text);
 
-/* The same for a value with a subscript, which runs where arithmetic uses the value. */
+/* Walks over a subscript in the value, which runs where arithmetic uses the value. */
 void walk_value(struct shell *sh, const struct word *w);
 
 #endif

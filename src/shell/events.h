@@ -6,7 +6,7 @@
 
 struct context;
 
-/* What the caller of the walk through shell text is told, and asked, on the way. All are set. */
+/* The functions of the caller that the walk through shell text calls. All must be set. */
 struct shell_events {
 	/* The text runs a program. The function may add names to @c. */
 	void (*command)(struct context *ctx, struct cmd *c);

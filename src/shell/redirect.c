@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Redirections: what they read, what they write, and the words that stand behind them. */
+/* Redirections: the input they give, the files they write to, and the words behind them. */
 #include "shell/redirect.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "shell/walk.h"
 #include "shell/word.h"
 
-/* The word behind the operator: touching children belong together. */
+/* The word behind the operator. Children that touch each other are one word. */
 static struct word redirect_target(struct shell *sh, TSNode n, char *op, size_t size)
 {
 	uint32_t count = ts_node_child_count(n), i;
@@ -24,7 +24,10 @@ static struct word redirect_target(struct shell *sh, TSNode n, char *op, size_t 
 			continue;
 		if (!op[0] && !ts_node_is_named(c)) {
 			from = ts_node_start_byte(c);
-			/* In some places the grammar knows no <<<. */
+			/*
+			 * In some places the grammar does not know <<< and reads it as <
+			 * behind <<.
+			 */
 			snprintf(op, size, "%s%s", ts_node_type(c),
 				 from > 1 && memcmp(sh->src + from - 2, "<<", 2) == 0
 					 ? "<<"
@@ -40,7 +43,7 @@ static struct word redirect_target(struct shell *sh, TSNode n, char *op, size_t 
 	return word_value(sh, from, to);
 }
 
-/* The text of a heredoc. */
+/* Makes the text of a heredoc the standard input. */
 static void walk_heredoc(struct shell *sh, TSNode n, struct flow *in)
 {
 	uint32_t count = ts_node_child_count(n), i;
@@ -82,7 +85,7 @@ static void walk_heredoc(struct shell *sh, TSNode n, struct flow *in)
 	}
 }
 
-/* Is it about another descriptor than the standard input? */
+/* Does the redirection set another descriptor than the standard input? */
 static bool is_other_input(const struct shell *sh, TSNode n)
 {
 	TSNode fd = ts_node_child(n, 0);
@@ -147,7 +150,7 @@ static bool is_literal(TSNode n)
 	return false;
 }
 
-/* Where a list of spans is being made. */
+/* A list of spans that grows at its end. */
 struct spans {
 	struct shell *sh;
 	const struct span *first;
@@ -174,8 +177,9 @@ static void add_span(struct spans *s, TSNode n)
 }
 
 /*
- * For the grammar all words up to the end of the command belong to the last redirection; for
- * the shell only the first one does, and the others are the command's.
+ * Finds the words of the command behind a redirection. The grammar gives all words up to
+ * the end of the command to the last redirection; the shell gives the redirection only
+ * the first of them, and the rest to the command.
  */
 static void add_spans(struct spans *s, TSNode n)
 {
@@ -208,7 +212,7 @@ static void add_spans(struct spans *s, TSNode n)
 	}
 }
 
-/* What follows a heredoc on its line: a pipe, && and more. */
+/* Walks over the part of a line behind a heredoc: a pipe, a list. */
 static void walk_behind_heredoc(struct shell *sh, TSNode n, struct done *out)
 {
 	uint32_t count = ts_node_named_child_count(n), i;
@@ -230,7 +234,7 @@ static void walk_behind_heredoc(struct shell *sh, TSNode n, struct done *out)
 	}
 }
 
-/* Redirections in their order, and those that stand behind a heredoc. */
+/* Applies redirections in their order, including those behind a heredoc. */
 static void walk_redirects(struct shell *sh, TSNode n, bool late, struct flow *f)
 {
 	uint32_t count = ts_node_named_child_count(n), i;
@@ -252,9 +256,9 @@ void walk_redirected(struct shell *sh, TSNode n, const struct flow *in, struct d
 	struct flow f = in ? *in : (struct flow){ 0 }, first = f;
 	struct spans spans = { .sh = sh };
 	TSNode body = { 0 };
-	bool late; /* cd x && y > z: the file is in x */
+	bool late; /* in cd x && y > z, the file is in x */
 
-	/* Those of the whole that this is a part of stand in the last place. */
+	/* Words behind a redirection of the surrounding command come last. */
 	f.given = false;
 	first.words = NULL;
 	for (i = 0; i < count; i++) {

@@ -26,7 +26,7 @@ void shell_run(struct context *ctx, const char *text, size_t len, const struct c
 	set_known(&sh, "IFS", " \t\n");
 	if (ctx->home)
 		set_known(&sh, "HOME", ctx->home);
-	/* With a NUL behind it, and not longer than the first one. */
+	/* A copy that ends at the first NUL. */
 	text = arena_str(ctx->arena, text, len);
 	if (c)
 		in = (struct flow){ .from = c->from,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a shell knows while its text is followed: variables, functions, parameters. */
+/* Variables, functions and parameters of a shell whose text is followed. */
 #include "shell/state.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 static const struct word unknown = { "", WORD_OPEN, NULL };
 
-/* Variables that the shell itself changes, now and then. */
+/* Is it a variable whose value the shell itself changes? */
 static bool is_shells_own(const char *name, size_t len)
 {
 	static const char *const own[] = {
@@ -118,7 +118,7 @@ void state_back(struct shell *sh, const struct state *was)
 	sh->ctx->cwd = was->cwd;
 }
 
-/* Functions made since then may be there or not. */
+/* Functions that were defined since @was may be there or not. */
 static void funcs_maybe(struct shell *sh, const struct func *was)
 {
 	const struct func *f = sh->funcs, **tail = &sh->funcs;

@@ -93,7 +93,7 @@ struct shell {
 	bool returned; /* the function may have ended before its last line */
 };
 
-/* What a piece of text did: the programs it ran and, if known, the text they wrote. */
+/* The effect of a piece of text: the programs that ran and, if known, the text they wrote. */
 struct done {
 	const struct names *names;
 	const char *text;

@@ -7,7 +7,7 @@
 
 const TSLanguage *tree_sitter_bash(void);
 
-/* Longer than that nobody waits for a verdict. */
+/* A text that takes longer is given up: a person waits for the verdict. */
 enum { PARSE_MICROSECONDS = 500000 };
 
 bool is_redirect(TSNode n)
@@ -36,7 +36,7 @@ bool is_fd_name(const char *src, size_t from, size_t to)
 	return true;
 }
 
-/* Kept for the next text: making one costs more than most texts. */
+/* Kept for the next text, because making a parser costs more than parsing most texts. */
 static _Thread_local TSParser *parser;
 
 TSTree *tree_parse(const char *text, size_t len)

@@ -13,7 +13,7 @@
 
 enum { WALK_MAX = 200 };
 
-/* if, case: each branch begins as the first one does. */
+/* if, case: each branch begins in the state in which the first began. */
 static void walk_branches(struct shell *sh, TSNode n, const struct flow *in,
 			  struct done *out)
 {
@@ -35,7 +35,7 @@ static void walk_branches(struct shell *sh, TSNode n, const struct flow *in,
 	state_maybe(sh, &was);
 }
 
-/* What a round of a loop sets is not known in the next one. */
+/* A variable that the loop sets is not known in the next round. */
 static void walk_loop(struct shell *sh, TSNode n, const struct flow *in, struct done *out)
 {
 	struct state was = state_of(sh);
@@ -48,7 +48,7 @@ static void walk_loop(struct shell *sh, TSNode n, const struct flow *in, struct 
 	state_maybe(sh, &was);
 }
 
-/* for ((…)): what stands in its head is arithmetic. */
+/* for ((…)), whose head is arithmetic. */
 static void walk_counting(struct shell *sh, TSNode n, const struct flow *in,
 			  struct done *out)
 {
@@ -105,7 +105,7 @@ void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct f
 		if (node_is(child, "comment"))
 			continue;
 		if (last && i + 1 == count) {
-			/* Its redirections count more than the pipe. */
+			/* The last command's redirections count more than the pipe. */
 			struct flow own = last->given ? *last : flow;
 
 			own.words = last->words;
@@ -120,7 +120,7 @@ void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct f
 			out->text = out->commands ? NULL : done.text;
 			out->commands++;
 		}
-		/* All programs on the way have had a hand in it. */
+		/* All programs before the last command have a part in its input. */
 		if (done.names) {
 			const struct names *end = done.names;
 
@@ -146,7 +146,7 @@ void walk_pipe(struct shell *sh, TSNode n, const struct flow *in, const struct f
 	sh->piped--;
 }
 
-/* How far a list of commands has come that no failure has cut short. */
+/* The state up to the first command in a list that can fail: that far the list surely ran. */
 struct listing {
 	struct state sure;
 	bool failing;
@@ -194,7 +194,10 @@ static void walk_parts(struct shell *sh, TSNode n, const struct flow *in,
 	}
 }
 
-/* a && b || c: within it the next one sees what the one before has done, behind it nobody may. */
+/*
+ * a && b || c: a command in the list sees the changes of the commands before it. Behind
+ * the list, only changes that were surely made are known.
+ */
 static void walk_list(struct shell *sh, TSNode n, const struct flow *in,
 		      const struct flow *last, struct done *out)
 {
@@ -206,7 +209,10 @@ static void walk_list(struct shell *sh, TSNode n, const struct flow *in,
 	if (state_same(sh, &l.sure))
 		return;
 	state_maybe(sh, &l.sure);
-	/* cd x && make; rm y: where it began, names are not about more than in x. */
+	/*
+	 * cd x && make; rm y: if the cd has failed, y lies in the directory where the shell
+	 * began. To take it as in x is no milder.
+	 */
 	if (l.sure.cwd && l.sure.cwd == sh->start)
 		sh->ctx->cwd = cwd;
 }
@@ -238,7 +244,7 @@ static void add_word(struct shell *sh, size_t from, size_t to, struct words *wor
 		words_add(sh, from, to, words);
 }
 
-/* ((…)), which the grammar takes for the name of a command. */
+/* Is it a ((…)) that the grammar has taken for the name of a command? */
 static bool is_arithmetic(TSNode n)
 {
 	return node_is(n, "command_name") && ts_node_named_child_count(n) == 1 &&
@@ -246,7 +252,7 @@ static bool is_arithmetic(TSNode n)
 	       node_is(ts_node_child(ts_node_named_child(n, 0), 0), "((");
 }
 
-/* The words of a command, those behind its redirections too. */
+/* Evaluates the words of a command, including those behind its redirections. */
 static void read_words(struct shell *sh, TSNode n, struct flow *f, struct words *words)
 {
 	uint32_t count = ts_node_child_count(n), i;
@@ -263,7 +269,7 @@ static void read_words(struct shell *sh, TSNode n, struct flow *f, struct words 
 		if (is_redirect(child)) {
 			add_word(sh, from, to, words);
 			to = 0;
-			/* One of those behind all words counts more. */
+			/* A redirection behind all words counts more than this one. */
 			walk_redirect(sh, child, given ? &earlier : f);
 			continue;
 		}
@@ -291,7 +297,10 @@ static void read_words(struct shell *sh, TSNode n, struct flow *f, struct words 
 		add_word(sh, w->from, w->to, words);
 }
 
-/* X=y before a command: its functions and builtins see it. How many there are. */
+/*
+ * Carries out assignments before a command, which functions and builtins see. Returns how
+ * many there are.
+ */
 static unsigned set_before(struct shell *sh, TSNode n)
 {
 	uint32_t count = ts_node_child_count(n), i;
@@ -308,7 +317,7 @@ static unsigned set_before(struct shell *sh, TSNode n)
 	return set;
 }
 
-/* Such variables have their old values again, and after some builtins perhaps not. */
+/* Gives the variables of assignments before a command their old values again. */
 static void set_back(struct shell *sh, const struct var *set, const struct var *was)
 {
 	static const struct word unknown = { "", WORD_OPEN, NULL };
@@ -318,7 +327,7 @@ static void set_back(struct shell *sh, const struct var *set, const struct var *
 		size_t len = strlen(set->name);
 		const struct word *w = shell_get(&old, set->name, len);
 
-		/* Not by shell_set(): what it may do there has been judged. */
+		/* shell_set() would have the value judged a second time. */
 		if (w && !(w->flags & WORD_OPEN) && strcmp(set->name, "IFS") == 0)
 			shell_set(sh, set->name, len, *w);
 		else
@@ -357,7 +366,7 @@ void walk_command(struct shell *sh, TSNode n, const struct flow *in, struct done
 		set_back(sh, set, was);
 }
 
-/* Is more different from what it was than the variable of the loop? */
+/* Has more changed since @was than the variable of the loop? */
 static bool changes_more(const struct shell *sh, const struct state *was,
 			 const char *name, size_t len)
 {
@@ -460,7 +469,10 @@ static void walk_function(struct shell *sh, TSNode n)
 	f->next = sh->funcs;
 	sh->funcs = f;
 	if (is_special(f->name)) {
-		/* It runs without being called so, or by what the grammar takes for its own. */
+		/*
+		 * A function of such a name runs without a call, or by a word that the
+		 * grammar takes for its own.
+		 */
 		struct word word = { f->name, 0, NULL };
 		struct cmd c = { .words = &word, .n = 1, .more = true };
 
@@ -468,7 +480,7 @@ static void walk_function(struct shell *sh, TSNode n)
 	}
 }
 
-/* [ -v 'a[$(…)]' ] */
+/* Walks over subscripts in a test: [ -v 'a[$(…)]' ]. */
 static void walk_tested(struct shell *sh, TSNode n)
 {
 	uint32_t count = ts_node_named_child_count(n), i;

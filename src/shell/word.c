@@ -15,25 +15,25 @@
 /* So many bytes and words may come out of expansions. */
 enum { MADE_MAX = 8 << 20 };
 
-/* One word in the making. */
+/* A word that is being put together. */
 struct maker {
 	struct shell *sh;
 	struct words *out;
 	struct word cur;
-	char *text; /* of cur */
+	char *text; /* the known beginning of cur */
 	size_t len, cap;
-	char *shape; /* the same, with gaps for what is not known */
+	char *shape; /* all of cur, with CODE_GAP for each unknown part */
 	size_t shape_len, shape_cap;
-	bool begun;   /* there is a word, maybe an empty one */
+	bool begun;   /* there is a word, perhaps an empty one */
 	bool split;   /* unquoted expansions are split */
-	bool in_tree; /* the text is that of the tree */
-	bool quiet;   /* what is not in it has been judged there */
+	bool in_tree; /* the positions are those of the syntax tree */
+	bool quiet;   /* parts that are not in the tree have been reported before */
 };
 
 static void put(struct maker *m, char c)
 {
 	m->begun = true;
-	/* x=$x$x grows fast. */
+	/* A text such as x=$x$x grows fast. */
 	if (m->sh->ctx->made++ > MADE_MAX) {
 		m->cur.flags |= WORD_OPEN;
 		/* Once is enough: a verdict never becomes milder. */
@@ -78,14 +78,14 @@ static void put_open(struct maker *m, bool quoted, const struct names *from)
 		m->cur.from = from;
 }
 
-/* A known value in place of an expansion. */
+/* Puts the value of a variable in the place of an expansion. */
 static void put_value(struct maker *m, const struct word *w, bool quoted)
 {
 	const struct word *ifs = shell_get(m->sh, "IFS", 3);
 	const char *sep = ifs ? ifs->s : " \t\n", *p;
 
 	if (!quoted && m->split && ifs && ifs->flags & WORD_OPEN) {
-		/* Nobody knows what separates its words. */
+		/* The separators of words are not known. */
 		put_open(m, quoted, w->from);
 		return;
 	}
@@ -118,7 +118,7 @@ static TSNode node_at(struct maker *m, size_t off, const char *type)
 	while (!ts_node_is_null(n)) {
 		size_t a = ts_node_start_byte(n);
 
-		/* Blanks may have been counted in. */
+		/* The grammar may count leading blanks in. */
 		while (a < off && isspace((unsigned char)m->sh->src[a]))
 			a++;
 		if (a != off)
@@ -130,7 +130,7 @@ static TSNode node_at(struct maker *m, size_t off, const char *type)
 	return (TSNode){ 0 };
 }
 
-/* $(…), `…`: what it writes. Returns the position behind it. */
+/* Puts the output of $(…) or `…`. Returns the position behind it. */
 static size_t put_output(struct maker *m, size_t off, size_t end, bool quoted)
 {
 	TSNode n = node_at(m, off, "command_substitution");
@@ -160,7 +160,7 @@ static size_t put_output(struct maker *m, size_t off, size_t end, bool quoted)
 static size_t put_file(struct maker *m, size_t off, size_t end)
 {
 	TSNode n = node_at(m, off, "process_substitution");
-	/* Whoever writes to >(…) says what it reads. */
+	/* The input of >(…) is whatever the command writes to the file, so it is not known. */
 	const struct flow in = { .open = m->sh->src[off] == '>' };
 	struct done done = { 0 };
 
@@ -177,7 +177,7 @@ static size_t put_file(struct maker *m, size_t off, size_t end)
 	return ts_node_end_byte(n);
 }
 
-/* All parameters as one word: "$*", and both where words are not split. */
+/* Puts all parameters as one word: "$*", and $* or $@ where words are not split. */
 static void put_joined(struct maker *m)
 {
 	const struct shell *sh = m->sh;
@@ -245,7 +245,7 @@ static size_t name_len(const char *s)
 	return n;
 }
 
-/* ${!x} and ${x@P} evaluate what they find: it may hold a $(…). */
+/* ${!x} and ${x@P} evaluate the value of x, which may hold a $(…). */
 static void judge_indirect(struct shell *sh, const char *src, size_t size, size_t len)
 {
 	const char *end = src + size;
@@ -257,7 +257,10 @@ static void judge_indirect(struct shell *sh, const char *src, size_t size, size_
 		report_unknown(sh->ctx);
 }
 
-/* ${…}: known if it is a plain name, or one with a default that is not needed. */
+/*
+ * Puts ${…}. The value is known for a plain name, and for a name with a default that is
+ * not needed.
+ */
 static size_t put_braces(struct maker *m, size_t off, size_t end, bool quoted)
 {
 	const char *src = m->sh->src + off;
@@ -335,7 +338,7 @@ static int from_digits(const char **p, const char *end, int base, int most)
 	return n ? v : -1;
 }
 
-/* A code point in UTF-8. */
+/* Puts a code point in UTF-8. */
 static void put_point(struct maker *m, int c)
 {
 	if (c < 0x80) {
@@ -350,7 +353,7 @@ static void put_point(struct maker *m, int c)
 	}
 }
 
-/* $'…' from behind its opening quote. */
+/* Puts a $'…' from behind its opening quote. */
 static size_t put_ansi(struct maker *m, size_t off, size_t end)
 {
 	static const char names[] = "abefnrtvE", values[] = "\a\b\033\f\n\r\t\v\033";
@@ -380,7 +383,7 @@ static size_t put_ansi(struct maker *m, size_t off, size_t end)
 					kind == 'x'   ? 2
 					: kind == 'u' ? 4
 						      : 8);
-			/* What follows a NUL is not there. */
+			/* The shell drops the text behind a NUL. */
 			ended = c == 0;
 			if (c > 0 && kind == 'x')
 				put(m, (char)c);
@@ -404,7 +407,7 @@ static size_t put_ansi(struct maker *m, size_t off, size_t end)
 	return (size_t)(p - m->sh->src) + (p < stop);
 }
 
-/* The inside of double quotes or a heredoc (@quote 0), up to the closing quote. */
+/* Puts the inside of double quotes or of a heredoc (@quote 0), up to the closing quote. */
 static size_t put_quoted(struct maker *m, size_t off, size_t end, char quote)
 {
 	const char *src = m->sh->src;
@@ -447,7 +450,8 @@ static size_t put_tilde(struct maker *m, size_t off, size_t end)
 	else if (!n && home)
 		put_value(m, home, true);
 	else if (!n || strspn(src + off + 1, "0123456789+-"))
-		put_open(m, true, NULL); /* or one of the directories it has been in */
+		put_open(m, true,
+			 NULL); /* ~- and ~N: directories in which the shell has been */
 	else if (n == 4 && memcmp(src + off + 1, "root", 4) == 0)
 		put_value(m, &(struct word){ "/root", 0, NULL }, true);
 	else
@@ -496,7 +500,7 @@ static void put_span(struct maker *m, size_t off, size_t end)
 		} else if (c == '~' && (off == begin || src[off - 1] == '=')) {
 			off = put_tilde(m, off, end);
 		} else {
-			/* Where the grammar has lost its way a word may hold several. */
+			/* Where the grammar has failed, several words may look like one. */
 			if (isspace((unsigned char)c)) {
 				report_unknown(m->sh->ctx);
 				finish(m);
@@ -520,7 +524,7 @@ struct braced {
 
 static void put_braced(struct maker *like, const struct braced *w);
 
-/* One of the words that braces make: @choice, of @n bytes, takes the place of @b. */
+/* Puts a word that braces make: @choice, of @n bytes, takes the place of @b. */
 static void put_choice(struct maker *like, const struct braced *w, const struct braces *b,
 		       const char *choice, size_t n)
 {
@@ -612,7 +616,7 @@ void words_add(struct shell *sh, size_t from, size_t to, struct words *out)
 	struct braces b;
 
 	if (find_braces(sh->src + from, to - from, &b)) {
-		/* What runs in it runs in any case. */
+		/* Substitutions in the word run once, whatever the braces make of it. */
 		m.out = &once;
 		put_span(&m, from, to);
 		m = (struct maker){ .sh = sh, .out = out, .split = true };

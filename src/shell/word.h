@@ -17,7 +17,7 @@ enum { LOOP_MAX = 32 };
 /* Evaluates the text from @from to @to as a word of a command: it may become several, or none. */
 void words_add(struct shell *sh, size_t from, size_t to, struct words *out);
 
-/* The same without splitting: the value of an assignment, the file of a redirection. */
+/* Evaluates text without splitting: the value of an assignment, the file of a redirection. */
 struct word word_value(struct shell *sh, size_t from, size_t to);
 
 /* Evaluates the body of a heredoc, in which only $, ` and \ have a meaning. */
