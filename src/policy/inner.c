@@ -12,7 +12,6 @@
 #include "policy/variable.h"
 #include "shell/quote.h"
 #include "shell/shell.h"
-#include "shell/word.h"
 
 /* For so many of its start directories, find's commands are judged. */
 enum { TOPS_MAX = 32 };

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "shell/word.h"
 
 enum tri match_text(const char *pattern, const struct word *w)
 {
