@@ -171,6 +171,16 @@ static int build_bind(struct build *b, const struct step *s, struct err *e)
 	return build_attach(b, m, s->target, S_ISDIR(st.st_mode), e);
 }
 
+/* What is seen there, by no name of the host's, which others may have changed meanwhile. */
+static int build_pin(struct build *b, const struct step *s, struct err *e)
+{
+	AUTO_CLOSE int at = build_open(b, s->target);
+	int m = at < 0 ? at : mount_clone(at, "", true, 0);
+
+	return m < 0 ? err_sys(e, m, "cannot keep %s from being renamed", s->target)
+		     : build_attach(b, m, s->target, true, e);
+}
+
 static int build_scratch(struct build *b, const struct step *s, struct err *e)
 {
 	int m = mount_clone(AT_FDCWD, b->v->layers[s->layer].dir, false, s->attrs);
@@ -265,7 +275,8 @@ static int (*const do_step[])(struct build *, const struct step *, struct err *)
 	[STEP_SHOW] = build_show,     [STEP_SCRATCH] = build_scratch,
 	[STEP_PROC] = build_proc,     [STEP_TMPFS] = build_tmpfs_step,
 	[STEP_DEV] = build_dev,	      [STEP_RUN] = build_run,
-	[STEP_SOCKET] = build_socket, [STEP_MASK] = build_mask,
+	[STEP_SOCKET] = build_socket, [STEP_PIN] = build_pin,
+	[STEP_MASK] = build_mask,
 };
 
 static void log_step(const struct step *s)

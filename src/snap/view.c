@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "snap/hide.h"
+#include "snap/pin.h"
 #include "snap/plan.h"
 #include "snap/show.h"
 #include "snap/store.h"
@@ -26,7 +27,8 @@ const char *step_kind_name(enum step_kind k)
 		[STEP_SHOW] = "show",	  [STEP_SCRATCH] = "scratch",
 		[STEP_TMPFS] = "tmpfs",	  [STEP_PROC] = "proc",
 		[STEP_DEV] = "dev",	  [STEP_RUN] = "run",
-		[STEP_SOCKET] = "socket", [STEP_MASK] = "mask",
+		[STEP_SOCKET] = "socket", [STEP_PIN] = "pin",
+		[STEP_MASK] = "mask",
 	};
 
 	return names[k];
@@ -371,6 +373,8 @@ static int make(struct plan *p, struct err *e)
 	if (plan_hidden(p, e) < 0)
 		return -1;
 	sort_steps(p->v);
+	plan_pins(p);
+	sort_steps(p->v);
 	for (char *const *s = p->rq->sockets; s && *s; s++)
 		if (view_allow_socket(p->v, *s, p->rq->resume, e) < 0)
 			return -1;
@@ -434,12 +438,6 @@ void view_free(struct view *v)
 	*v = (struct view){ 0 };
 }
 
-static bool is_pin(const struct step *s)
-{
-	return s->kind != STEP_SOCKET &&
-	       (s->kind != STEP_BIND || s->attrs & MOUNT_ATTR_RDONLY);
-}
-
 bool view_hides(const struct view *v, const char *path)
 {
 	for (size_t i = 0; i < v->nhidden; i++)
@@ -465,11 +463,8 @@ const struct step *view_seen_through(const struct view *v, const char *path)
 bool view_pins_host(const struct view *v)
 {
 	for (size_t i = 0; i < v->nsteps; i++)
-		for (size_t k = 0; k < v->nthrough; k++)
-			if (is_pin(&v->steps[i]) &&
-			    path_within(v->steps[i].target, v->through[k]) &&
-			    strcmp(v->steps[i].target, v->through[k]) != 0)
-				return true;
+		if (step_is_pin(v, &v->steps[i]))
+			return true;
 	return false;
 }
 

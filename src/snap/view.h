@@ -24,6 +24,7 @@ enum step_kind {
 	STEP_DEV,     /* new /dev */
 	STEP_RUN,     /* private /run with the few things tools need from it */
 	STEP_SOCKET,  /* the host's socket at `target`, for who may connect to it */
+	STEP_PIN,     /* the directory at `target` over itself: a rename gives EBUSY */
 	STEP_MASK,    /* nothing to be seen here: empty, unreadable */
 };
 const char *step_kind_name(enum step_kind k);
