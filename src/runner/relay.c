@@ -74,7 +74,6 @@ int relay_new(const struct relay_wish *w, struct relay **out, struct err *e)
 	struct relay *r = xcalloc(1, sizeof(*r));
 	struct streams_wish sw = { .out = w->out,
 				   .no_input = w->no_input,
-				   .meter = w->output,
 				   .report = w->report };
 	bool tty = isatty(0) == 1;
 	int rc;

@@ -15,12 +15,13 @@
 /*
  * The caller's side of a run: standard streams, terminal, signals, time limit. The inside
  * never gets a descriptor of the host's that it could reopen through /proc/self/fd: a
- * regular file, device, directory or socket on 0, 1 or 2 is replaced by a pipe that
- * we pump; a FIFO is passed on as it is; a terminal is replaced by the sandbox's own pty.
+ * regular file, device, directory, socket, pipe or FIFO on 0, 1 or 2 is replaced by a pipe
+ * that we pump; a terminal is replaced by the sandbox's own pty.
  * A closed descriptor is as good as /dev/null.
  *
  * What was read of a regular file on stdin but not by the command is given back: the
- * file offset ends where the command's own reading ended.
+ * file offset ends where the command's own reading ended. So it is with a pipe, within
+ * bounds (tty/pipe_input.h).
  *
  * In the background of our terminal its modes are not touched and it is not read;
  * output is written. Coming to the foreground is noticed at SIGCONT or within 0.2 s.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "tty/pipe_input.h"
 
 /* Buffers moved before the other descriptors get their turn. */
 #define ROUNDS 16
@@ -18,7 +19,7 @@
 void pump_init(struct pump *p)
 {
 	memset(p, 0, sizeof(*p));
-	p->in = p->out = p->file = p->probe = -1;
+	p->in = p->out = p->file = p->probe = p->null = -1;
 	p->max_write = PUMP_BUF;
 }
 
@@ -31,6 +32,10 @@ void pump_poll(const struct pump *p, struct pollfd pf[2])
 {
 	bool fill = p->len == 0 && !p->paused;
 
+	if (p->pipe_in) {
+		pipe_input_poll(p, pf);
+		return;
+	}
 	pf[0] = (struct pollfd){ .fd = fill ? p->in : -1, .events = POLLIN };
 	/* Without events poll still tells that the reader is gone: then stdin must not be
 	 * read any more. */
@@ -66,6 +71,8 @@ void pump_shut(struct pump *p)
 {
 	if (p->probe >= 0)
 		unread(p);
+	if (p->pipe_in)
+		pipe_input_settle(p);
 	close_in(p);
 	pump_close_out(p);
 	p->len = 0;
@@ -154,6 +161,10 @@ static void run(struct pump *p, bool readable, bool writable)
 
 void pump_run(struct pump *p, const struct pollfd pf[2])
 {
+	if (p->pipe_in) {
+		pipe_input_run(p, pf);
+		return;
+	}
 	if (pf[1].revents & GONE)
 		pump_shut(p);
 	run(p, p->final || pf[0].revents, pf[1].revents & POLLOUT);

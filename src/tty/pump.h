@@ -27,6 +27,11 @@ struct pump {
 	/* A file on stdin: at the end seek back over what is still in the pipe. probe is
 	 * a reading end of it, owned; both -1 otherwise. */
 	int file, probe;
+	/* The caller's pipe on stdin (tty/pipe_input.h): `lent` bytes of it are in ours, which is
+	 * full; bulk: they are moved instead. null: /dev/null, owned. */
+	bool pipe_in, bulk, full;
+	int null;
+	uint32_t lent;
 	uint32_t max_write;  /* most bytes for one write */
 	struct modes *modes; /* NULL, or told of all that passes */
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "tty/pipe_input.h"
 #include "tty/tty.h"
 
 /* Larger saves switches between us and the command; what is beyond the user's share of
@@ -19,7 +20,7 @@
 #define SMALL_WRITE 256
 
 enum kind {
-	KIND_FIFO,    /* passed on */
+	KIND_FIFO,    /* with a name or without one */
 	KIND_NOTHING, /* closed, or /dev/null */
 	KIND_FILE,    /* never blocks */
 	KIND_SOCKET,
@@ -98,6 +99,21 @@ static void to_tty(struct pump *p, int fd)
 	p->max_write = own < 0 ? SMALL_WRITE : PUMP_BUF;
 }
 
+/* Without a description of our own, what poll(2) promises of a pipe. */
+static void to_fifo(struct pump *p, int fd)
+{
+	bool writes = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+	int own = writes ? tty_reopen(fd, O_WRONLY) : -1;
+
+	if (own >= 0 && above_stdio(&own) < 0) {
+		close(own);
+		own = -1;
+	}
+	p->out = own < 0 ? fd : own;
+	p->own_out = p->out_ready = own >= 0;
+	p->max_write = own < 0 ? PIPE_BUF : PUMP_BUF;
+}
+
 static int open_in(struct streams *s, bool none)
 {
 	struct pump *p = &s->pump[0];
@@ -105,10 +121,6 @@ static int open_in(struct streams *s, bool none)
 	enum kind kind = none ? KIND_NOTHING : look(0, &st);
 	int r;
 
-	if (kind == KIND_FIFO) {
-		s->child[0] = 0;
-		return 0;
-	}
 	p->own_out = true;
 	r = make_pipe(&s->child[0], &p->out);
 	if (r)
@@ -127,6 +139,8 @@ static int open_in(struct streams *s, bool none)
 	}
 	p->in = 0;
 	p->in_sock = kind == KIND_SOCKET;
+	if (kind == KIND_FIFO)
+		return pipe_input_init(p);
 	if (S_ISREG(st.st_mode)) {
 		grow(p->out);
 		p->file = 0;
@@ -135,15 +149,11 @@ static int open_in(struct streams *s, bool none)
 }
 
 /* @n: 1 or 2, for the command; @fd: where it goes. */
-static int open_out(struct streams *s, int n, int fd, enum kind kind, bool meter)
+static int open_out(struct streams *s, int n, int fd, enum kind kind)
 {
 	struct pump *p = &s->pump[n];
 	int r;
 
-	if (kind == KIND_FIFO && !meter) {
-		s->child[n] = fd;
-		return 0;
-	}
 	p->own_in = true;
 	r = make_pipe(&p->in, &s->child[n]);
 	if (r)
@@ -156,14 +166,13 @@ static int open_out(struct streams *s, int n, int fd, enum kind kind, bool meter
 		p->discard = true;
 	} else if (kind == KIND_TTY) {
 		to_tty(p, fd);
+	} else if (kind == KIND_FIFO) {
+		to_fifo(p, fd);
 	} else {
 		p->out = fd;
 		p->out_sock = kind == KIND_SOCKET;
 		p->out_ready = p->out_sock || kind == KIND_FILE;
 		p->max_write = p->out_ready ? PUMP_BUF : SMALL_WRITE;
-		/* What poll(2) promises of a pipe. */
-		if (kind == KIND_FIFO)
-			p->max_write = PIPE_BUF;
 	}
 	return 0;
 }
@@ -197,16 +206,16 @@ int streams_open(struct streams *s, const struct streams_wish *w)
 	if (!w->pty) {
 		r = open_in(s, w->no_input);
 		if (r == 0)
-			r = open_out(s, 1, fd1, k1, w->meter || s->shared[1]);
+			r = open_out(s, 1, fd1, k1);
 		if (r)
 			return r;
 	}
 	/* One pipe keeps the order of what is written to the two. */
-	if (both && (k1 != KIND_FIFO || w->meter || s->shared[1])) {
+	if (both) {
 		s->child[2] = s->child[1];
 		return 0;
 	}
-	return open_out(s, 2, fd2, k2, w->meter || s->shared[2]);
+	return open_out(s, 2, fd2, k2);
 }
 
 bool streams_mid_line(const struct streams *s)

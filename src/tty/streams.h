@@ -19,7 +19,6 @@ struct streams_wish {
 	/* Where the command's output goes instead of 1 and 2; NULL: there. Not closed. */
 	const int *out;
 	bool no_input; /* the command finds an empty standard input; ours is left alone */
-	bool meter;    /* all output is to pass through us, to be counted */
 	/* A descriptor of the caller's that is written to when all has ended: output to the
 	 * same file passes through us. 0: there is none. */
 	int report;
