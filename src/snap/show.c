@@ -21,19 +21,23 @@ enum { SHOWN_MAX = 400 };
 #define SHOWN_ATTRS (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV)
 
 /*
- * No socket is bound there, whatever happens: then it need not be looked at through an overlay,
- * which many of these forbid.
+ * Types of filesystem that know neither sockets nor FIFOs: then it need not be looked at through an
+ * overlay, which many of these forbid. That a filesystem is read-only says nothing: a socket may
+ * have been bound there before, and a FIFO connects whoever opens it.
  */
 static bool holds_no_sockets(const struct mountpoint *m)
 {
-	static const char *const plain[] = { "vfat",	 "msdos", "exfat",  "iso9660",
-					     "squashfs", "erofs", "cramfs", "romfs" };
+	static const char *const plain[] = {
+		"vfat",	      "msdos",	   "exfat",    "sysfs",	  "cgroup",
+		"cgroup2",    "cpuset",	   "resctrl",  "debugfs", "tracefs",
+		"securityfs", "selinuxfs", "smackfs",  "bpf",	  "pstore",
+		"configfs",   "fusectl",   "efivarfs", "nsfs",	  "binfmt_misc",
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
 		if (strcmp(m->fstype, plain[i]) == 0)
 			return true;
-	return m->fixed ||
-	       (!store_fs_lower(m->fstype) && strcmp(m->fstype, "ramfs") != 0);
+	return false;
 }
 
 static bool is_planned(const struct plan *p, const char *path)
@@ -132,6 +136,26 @@ static int show_level(struct plan *p, const char *path, uint64_t attrs, const ch
 	return d ? 0 : plan_show_mounts(p, path, why, e);
 }
 
+bool plan_file(struct plan *p, const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || S_ISDIR(st.st_mode))
+		return false;
+	if (is_done(p, path))
+		return true;
+	if (S_ISREG(st.st_mode)) {
+		struct step *s = plan_step(p, STEP_BIND, path, path,
+					   SHOWN_ATTRS | MOUNT_ATTR_NOSUID,
+					   "mounted on a file");
+
+		s->single = s->spare = true;
+	} else {
+		plan_step(p, STEP_MASK, path, NULL, 0, "the host's own");
+	}
+	return true;
+}
+
 int plan_show(struct plan *p, const char *path, const char *why, struct err *e)
 {
 	const struct mountpoint *m = mountinfo_of(&p->mi, path);
@@ -139,6 +163,8 @@ int plan_show(struct plan *p, const char *path, const char *why, struct err *e)
 	bool dead = plan_is_dead(m), bare = dead || holds_no_sockets(m);
 	struct step *s;
 
+	if (strcmp(m->target, path) == 0 && plan_file(p, path))
+		return 0;
 	if (plan_is_window(m) || (dead && !p->v->root)) {
 		plan_step(p, STEP_MASK, path, NULL, 0, "the host's own");
 		return 0;

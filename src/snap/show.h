@@ -14,4 +14,10 @@ int plan_show(struct plan *p, const char *path, const char *why, struct err *e);
 /* What is mounted below @path, in the same way, as far as it can be seen from here. */
 int plan_show_mounts(struct plan *p, const char *path, const char *why, struct err *e);
 
+/*
+ * Is something mounted at @path that is no directory? Then it is planned: a file is seen read-only,
+ * anything else is not the command's to reach.
+ */
+bool plan_file(struct plan *p, const char *path);
+
 #endif

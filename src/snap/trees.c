@@ -51,6 +51,13 @@ static bool can_overlay(const struct mountpoint *m)
 	return !m->read_only && store_fs_lower(m->fstype);
 }
 
+static bool is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /*
  * What is still in the cache looks as if all were well; only the server could say how full it
  * is. Others are not asked: a slow one may take minutes.
@@ -169,10 +176,10 @@ static void collect(struct plan *p, struct candidates *c)
 	for (size_t i = 0; i < p->mi.n; i++) {
 		const struct mountpoint *m = &p->mi.v[i];
 
-		if (m->visible && can_overlay(m) && strcmp(m->target, "/") != 0 &&
-		    !plan_is_remade(m->target) && !plan_is_private(p, m->target) &&
-		    !path_within(m->target, "/run") && may_write(m->target) &&
-		    !plan_is_dead(m))
+		if (m->visible && can_overlay(m) && is_dir(m->target) &&
+		    strcmp(m->target, "/") != 0 && !plan_is_remade(m->target) &&
+		    !plan_is_private(p, m->target) && !path_within(m->target, "/run") &&
+		    may_write(m->target) && !plan_is_dead(m))
 			candidate(p, c, m->target);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
@@ -335,6 +342,20 @@ static int show_work(struct plan *p, const char *path, struct err *e)
 	return plan_layer(p, LAYER_OVERLAY, path, false, plan_attrs(m), "workspace", e);
 }
 
+/* Does @m lie in a mount that is masked as a whole? Who would look for it there finds nothing. */
+static bool is_below_window(const struct plan *p, const struct mountpoint *m)
+{
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *w = &p->mi.v[i];
+
+		if (w != m && w->visible && plan_is_window(w) && !is_fs(w, "autofs") &&
+		    path_within(m->target, w->target) &&
+		    strcmp(m->target, w->target) != 0)
+			return true;
+	}
+	return false;
+}
+
 static int plan_root(struct plan *p, struct err *e)
 {
 	for (size_t i = 0; i < p->mi.n; i++) {
@@ -342,8 +363,8 @@ static int plan_root(struct plan *p, struct err *e)
 		bool below_private = plan_is_private(p, m->target) &&
 				     !path_within(p->rq->workspace, m->target);
 
-		if (!m->visible || plan_is_remade(m->target) || plan_is_window(m) ||
-		    below_private)
+		if (!m->visible || plan_is_remade(m->target) || is_fs(m, "autofs") ||
+		    below_private || is_below_window(p, m))
 			continue;
 		if (access(m->target, F_OK) < 0)
 			continue; /* another user's FUSE mount: not even root may look */
@@ -353,7 +374,9 @@ static int plan_root(struct plan *p, struct err *e)
 			plan_step(p, STEP_MASK, m->target, NULL, 0, "hidden");
 			continue;
 		}
-		if (can_overlay(m) &&
+		if (plan_file(p, m->target))
+			continue;
+		if (can_overlay(m) && !plan_is_window(m) &&
 		    (store_fs_upper(m->fstype) ||
 		     path_within(p->rq->workspace, m->target)) &&
 		    !needs_no_layer(p, m->target)) {

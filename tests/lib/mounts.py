@@ -26,9 +26,14 @@ the namespace.
   cgroup            a cgroup of version 2 that belongs to USER, in which COMMAND runs: a file
                     `path` in it names the one above, which has a second one, `other`
   anyfuse           /dev/fuse for everybody, as most machines have it
+  fixed             a tmpfs that is read-only altogether, with a FIFO in it and sockets that are listened at
+  huge              a hugetlbfs of USER
+  single            mounts on single files: a file, a socket that is listened at, a FIFO, a device
+  devices           another mount of the machine's devtmpfs
 """
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -191,6 +196,36 @@ def make_stacked(need, where, images):
     command("mount", "-t", "overlay", "-o", options, "overlay", where)
 
 
+def make_sockets(where):
+    """Sockets of each kind, which COMMAND keeps, as it inherits them."""
+    for i, kind in enumerate((socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM)):
+        s = socket.socket(socket.AF_UNIX, kind)
+        s.bind(f"{where}/s{i}")
+        os.chmod(f"{where}/s{i}", 0o777)
+        if kind != socket.SOCK_DGRAM:
+            s.listen(100)
+        os.set_inheritable(s.detach(), True)
+
+
+def make_fifo(path):
+    os.mkfifo(path)
+    os.chmod(path, 0o666)
+
+
+def make_single(where, images):
+    source = f"{images}/single"
+    os.mkdir(source, 0o755)
+    make_sockets(source)
+    make_fifo(f"{source}/fifo")
+    os.mknod(f"{source}/device", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    with open(f"{source}/file", "w", encoding="ascii") as f:
+        f.write("text\n")
+    for name in sorted(os.listdir(source)):
+        with open(f"{where}/{name}", "w", encoding="ascii"):
+            pass
+        command("mount", "--bind", f"{source}/{name}", f"{where}/{name}")
+
+
 def make(need, where, who, images):
     if need in MKFS:
         make_loop(need, where, who, images)
@@ -227,6 +262,18 @@ def make(need, where, who, images):
         make_cgroup(where, who)
     elif need == "anyfuse":
         make_anyfuse(images)
+    elif need == "fixed":
+        command("mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", where)
+        make_sockets(where)
+        make_fifo(f"{where}/fifo")
+        command("mount", "-o", "remount,ro", where)
+    elif need == "huge":
+        command("mount", "-t", "hugetlbfs", "-o", f"uid={who.uid},gid={who.gid},mode=755",
+                "hugetlbfs", where)
+    elif need == "single":
+        make_single(where, images)
+    elif need == "devices":
+        command("mount", "-t", "devtmpfs", "devtmpfs", where)
     elif need == "shared":
         make_shared(where, who)
     elif need == "subvol":

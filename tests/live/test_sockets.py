@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-NEEDS = "shared tmpfs"
+NEEDS = "shared tmpfs fixed huge single devices"
 SANITIZED_APART = True
 ROOT = os.geteuid() == 0
 
@@ -73,6 +73,8 @@ def fixture_place(home, work, tmp_path, filesystem):
             return filesystem("shared"), []
         if name == "top of a mount":
             return filesystem("tmpfs"), []
+        if name == "huge pages":
+            return filesystem("huge"), []
         if name == "home":
             return str(home), []
         if name == "read-only":
@@ -85,7 +87,7 @@ def fixture_place(home, work, tmp_path, filesystem):
 
 
 PLACES = ["outside of all layers", "beside a mount point", "top of a mount", "home", "workspace",
-          "read-only", "read-only mount"]
+          "read-only", "read-only mount", "huge pages"]
 
 
 @pytest.mark.parametrize("where", PLACES)
@@ -159,8 +161,8 @@ def test_sockets_of_its_own(stet, home, work):
 
 def test_fifos_of_the_host(stet, work, place):
     directory, _ = place("outside of all layers")
-    other, _ = place("beside a mount point")
-    paths = [f"{directory}/fifo", f"{other}/fifo"]
+    others = [place(name)[0] for name in ("beside a mount point", "huge pages")]
+    paths = [f"{d}/fifo" for d in (directory, *others)]
     script = 'for f; do timeout 1 bash -c "echo out > $f"; done; true'
     with contextlib.ExitStack() as stack:
         ends = []
@@ -170,7 +172,45 @@ def test_fifos_of_the_host(stet, work, place):
             ends.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
             stack.callback(os.close, ends[-1])
         stet.run("bash", "-c", script, "bash", *paths, cwd=work).ok()
-        assert [os.read(fd, 10) for fd in ends] == [b"", b""]
+        assert [os.read(fd, 10) for fd in ends] == [b""] * 3
+
+
+@pytest.mark.parametrize("need", ["fixed", "single"])
+def test_what_was_there_before(stet, work, filesystem, need):
+    """On a filesystem that is read-only by now, or mounted one by one: as anywhere else."""
+    place = filesystem(need)
+    paths = [f"{place}/s{i}" for i in range(3)]
+    outside = subprocess.run(["python3", "-c", CLIENT, *paths], stdout=subprocess.PIPE,
+                             text=True, check=True).stdout
+    assert len(outside.splitlines()) == 5
+    assert stet.run("/usr/bin/python3", "-c", CLIENT, *paths, cwd=work).ok().out == ""
+    end = os.open(f"{place}/fifo", os.O_RDONLY | os.O_NONBLOCK)
+    stet.run("timeout", "1", "bash", "-c", f"echo out > {place}/fifo", cwd=work)
+    assert os.read(end, 10) == b""
+    os.close(end)
+
+
+def test_mounts_on_single_files(stet, work, filesystem):
+    """A file is seen, and not written; a socket can be allowed; a device is nobody's."""
+    place = filesystem("single")
+    r = stet.run("sh", "-c", f"cat {place}/file; echo evil > {place}/file; "
+                 f"test -c {place}/device && echo device; echo x > x", cwd=work).ok()
+    assert r.out == "text\n"
+    with open(f"{place}/file", encoding="ascii") as f:
+        assert f.read() == "text\n"
+    stet("commit", "-q", cwd=work).ok()
+    r = stet.run("/usr/bin/python3", "-c", CLIENT, f"{place}/s0", cwd=work,
+                 opts=["--allow-socket", f"{place}/s0"]).ok()
+    assert r.out == f"reached stream {place}/s0\n"
+
+
+def test_devices_elsewhere(stet, work, filesystem):
+    """What is below another mount of the host's devices is neither seen nor made."""
+    place = filesystem("devices")
+    r = stet.run("sh", "-c", f"ls {place}; mkdir {place}/made; echo x > {place}/made; echo x > x",
+                 cwd=work).ok()
+    assert r.out == ""
+    assert list(stet.changes(cwd=work)) == [os.fsencode(work / "x")]
 
 
 LOCKS = {
