@@ -116,9 +116,11 @@ struct watch {
 	const struct watch_dirs *dirs;
 	int sock;   /* to the watcher; -1: it does not run */
 	int victim; /* pidfd of PID 1; the caller's */
-	/* Directories of the sandbox; -1: none, or not any more. shm and run lie in memory. */
-	int proc, shm, run;
-	uint64_t memory_files; /* in shm and run before anything ran */
+	/* Directories of the sandbox; -1: none, or not any more. Two lie in memory: /dev/shm,
+	 * and the stage, a tmpfs of which /dev and the private /run are parts. */
+	int proc, shm, stage;
+	uint64_t memory_files; /* in these two before anything ran */
+	uint64_t stage_bytes;  /* in the stage, at the same time */
 	pid_t pid;
 };
 
@@ -137,7 +139,7 @@ struct watch *watch_new(const struct run_limits *l, const struct cgroup *g,
 			     .victim = -1,
 			     .proc = -1,
 			     .shm = -1,
-			     .run = -1 };
+			     .stage = -1 };
 	return w;
 }
 
@@ -145,8 +147,8 @@ static void forget_sandbox(struct watch *w)
 {
 	cleanup_close(&w->proc);
 	cleanup_close(&w->shm);
-	cleanup_close(&w->run);
-	w->proc = w->shm = w->run = -1;
+	cleanup_close(&w->stage);
+	w->proc = w->shm = w->stage = -1;
 }
 
 void watch_free(struct watch *w)
@@ -175,11 +177,10 @@ struct volume {
 struct looker {
 	const struct watch *w;
 	struct cgroup g;
-	int sock, shm, run, victim;
+	int sock, shm, stage, victim;
 	struct proc_scan *procs;
 	int64_t procs_at, disk_at, flood_at; /* µs */
 	struct disk_use disk;
-	uint64_t memory_files; /* in shm and run when it began */
 	struct volume volumes[VOLUMES_MAX];
 	size_t nvolumes;
 };
@@ -200,20 +201,28 @@ static bool pass(struct limit_hit *hit, enum run_limit what, uint64_t used,
 	return true;
 }
 
-static uint64_t shm_bytes(const struct looker *k)
+static uint64_t bytes_of(int dir)
 {
 	struct statvfs v;
 
-	if (k->shm < 0 || fstatvfs(k->shm, &v) < 0 || v.f_blocks < v.f_bfree)
+	if (dir < 0 || fstatvfs(dir, &v) < 0 || v.f_blocks < v.f_bfree)
 		return 0;
 	return (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
+}
+
+/* What the command holds in files in memory that have names. */
+static uint64_t memory_bytes(const struct looker *k)
+{
+	uint64_t stage = bytes_of(k->stage), before = k->w->stage_bytes;
+
+	return bytes_of(k->shm) + (stage > before ? stage - before : 0);
 }
 
 static bool look_at_procs(struct looker *k, struct limit_hit *hit)
 {
 	const struct run_limits *l = k->w->l;
 	const struct cgroup *g = &k->g;
-	uint64_t shm, bytes;
+	uint64_t files;
 	struct proc_use u;
 
 	if (cgroup_hit(g, l, hit))
@@ -227,11 +236,10 @@ static bool look_at_procs(struct looker *k, struct limit_hit *hit)
 	if (!l->memory || (g->path && g->memory))
 		return false;
 	/* The sum counts shared pages several times: cheap, and enough if it is low. */
-	shm = shm_bytes(k);
-	if (u.rss + shm <= l->memory)
+	files = memory_bytes(k);
+	if (u.rss + files <= l->memory)
 		return false;
-	bytes = proc_scan_memory(k->procs);
-	return pass(hit, LIMIT_MEMORY, bytes > shm ? bytes : shm, l->memory);
+	return pass(hit, LIMIT_MEMORY, proc_scan_memory(k->procs, files), l->memory);
 }
 
 /* 0 where the filesystem makes them as they are needed, and does not tell. */
@@ -246,7 +254,7 @@ static uint64_t inodes_of(int dir)
 
 static uint64_t memory_files(const struct looker *k)
 {
-	return inodes_of(k->shm) + inodes_of(k->run);
+	return inodes_of(k->shm) + inodes_of(k->stage);
 }
 
 static void measure_all(const struct watch *w, uint64_t max, struct disk_use *u)
@@ -307,7 +315,7 @@ static void measure(struct looker *k)
 	measure_all(k->w, 0, u);
 	if (k->procs && !u->cut)
 		proc_scan_nameless(k->procs, u);
-	u->entries += now > k->memory_files ? now - k->memory_files : 0;
+	u->entries += now > k->w->memory_files ? now - k->w->memory_files : 0;
 }
 
 static bool look_at_disk(struct looker *k, struct limit_hit *hit)
@@ -393,10 +401,10 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 			    .g = *w->g,
 			    .sock = sock,
 			    .shm = w->shm,
-			    .run = w->run,
+			    .stage = w->stage,
 			    .victim = w->victim };
 	int proc = w->proc;
-	int *const keep[] = { &k.sock, &proc, &k.shm, &k.run, &k.g.dir, &k.victim };
+	int *const keep[] = { &k.sock, &proc, &k.shm, &k.stage, &k.g.dir, &k.victim };
 	struct limit_hit hit;
 	struct rlimit files;
 	int64_t began;
@@ -419,7 +427,6 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 		k.disk_at = 0;
 	if (w->l->files && proc >= 0)
 		open_volumes(&k);
-	k.memory_files = w->memory_files;
 	for (;;) {
 		began = clock_us(CLOCK_MONOTONIC);
 		if (began >= k.procs_at) {
@@ -445,10 +452,10 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 
 /* --- in the caller --- */
 
-static void forget_run(struct watch *w)
+static void forget_stage(struct watch *w)
 {
-	cleanup_close(&w->run);
-	w->run = -1;
+	cleanup_close(&w->stage);
+	w->stage = -1;
 }
 
 int watch_sandbox(struct watch *w, int root)
@@ -460,10 +467,11 @@ int watch_sandbox(struct watch *w, int root)
 	if (w->proc < 0)
 		return -errno;
 	w->shm = openat(root, "dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	w->run = openat(root, "run", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fstatfs(w->run, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
-		forget_run(w);
-	w->memory_files = inodes_of(w->shm) + inodes_of(w->run);
+	w->stage = openat(root, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fstatfs(w->stage, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		forget_stage(w);
+	w->memory_files = inodes_of(w->shm) + inodes_of(w->stage);
+	w->stage_bytes = bytes_of(w->stage);
 	return 0;
 }
 

@@ -192,16 +192,17 @@ static uint64_t field_kb(const char *text, const char *name)
 }
 
 /* Pages of files can be given back at any time: they do not count. */
-static uint64_t memory_of(int dir, const char *pid)
+static uint64_t memory_of(int dir, const char *pid, uint64_t *shared)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	char text[2048];
 	struct stat_line l;
 	ssize_t n = read_file(dir, pid, "smaps_rollup", text, sizeof(text));
 
-	if (n > 0)
-		return field_kb(text, "\nPss_Anon:") + field_kb(text, "\nPss_Shmem:") +
-		       field_kb(text, "\nSwapPss:");
+	if (n > 0) {
+		*shared += field_kb(text, "\nPss_Shmem:");
+		return field_kb(text, "\nPss_Anon:") + field_kb(text, "\nSwapPss:");
+	}
 	if (n == 0 || n == -ENOENT || n == -ESRCH)
 		return 0;
 	/* It does not let us look closer: then all of it counts. */
@@ -209,16 +210,16 @@ static uint64_t memory_of(int dir, const char *pid)
 	return n > 0 && parse_stat(text, &l) ? l.rss * page : 0;
 }
 
-uint64_t proc_scan_memory(struct proc_scan *s)
+uint64_t proc_scan_memory(struct proc_scan *s, uint64_t files)
 {
 	struct dirent *de;
-	uint64_t sum = 0;
+	uint64_t sum = 0, shared = 0;
 
 	rewinddir(s->dir);
 	while ((de = readdir(s->dir)))
 		if (atoi(de->d_name) > 1)
-			sum += memory_of(dirfd(s->dir), de->d_name);
-	return sum;
+			sum += memory_of(dirfd(s->dir), de->d_name, &shared);
+	return sum + (shared > files ? shared : files);
 }
 
 /* --- disk --- */

@@ -19,7 +19,10 @@ int proc_scan_look(struct proc_scan *s, struct proc_use *u);
 /* Adds files that have no name any more and are held open, each once. */
 void proc_scan_nameless(struct proc_scan *s, struct disk_use *u);
 
-/* Bytes that are theirs alone or shared among them, each page once. */
-uint64_t proc_scan_memory(struct proc_scan *s);
+/*
+ * Bytes that are theirs alone or shared among them, each page once. @files: what is held in files
+ * in memory; pages of those that are mapped are among the shared ones, and do not count again.
+ */
+uint64_t proc_scan_memory(struct proc_scan *s, uint64_t files);
 
 #endif

@@ -21,6 +21,9 @@
 #include "sys/mount.h"
 #include "sys/mountinfo.h"
 
+/* Bytes that a command may put into the private /run and /dev. */
+#define STAGE_ROOM (256ULL << 20)
+
 int build_open(const struct build *b, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -328,6 +331,7 @@ int build_view(const struct view *v, int *main, struct idle_layers *far, struct 
 			   .run = -1,
 			   .far = far };
 	const struct step *first = &v->steps[0];
+	int r;
 
 	/*
 	 * The host's root is cloned before anything is mounted: our own stage must not be in
@@ -342,6 +346,10 @@ int build_view(const struct view *v, int *main, struct idle_layers *far, struct 
 		if (do_step[v->steps[i].kind](&b, &v->steps[i], e) < 0)
 			return -1;
 	}
+	/* All that is needed is in it: what the command may add, in /run and /dev, is little. */
+	r = mount_bound(b.stage, STAGE_ROOM);
+	if (r < 0)
+		return err_sys(e, r, "cannot bound what is held in memory");
 	if (close_run(&b, e) < 0)
 		return -1;
 	log_debug("all mounted");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,6 +81,22 @@ int mount_close(int fd)
 	struct mount_attr ma = { .attr_set = MOUNT_ATTR_RDONLY };
 
 	return mount_setattr(fd, "", AT_EMPTY_PATH, &ma, sizeof(ma)) < 0 ? -errno : 0;
+}
+
+int mount_bound(int fd, uint64_t bytes)
+{
+	AUTO_CLOSE int fs = fspick(fd, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+	struct statvfs v;
+	char size[32];
+
+	if (fs < 0 || fstatvfs(fd, &v) < 0)
+		return -errno;
+	bytes += (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)bytes);
+	if (fsconfig(fs, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+		return -errno;
+	return 0;
 }
 
 int mount_attach(int fd, int target)

@@ -23,6 +23,9 @@ int mount_new(const char *fstype, const char *const *opts, uint64_t attrs, char 
 /* Makes the mount at @fd, and no other, read-only. */
 int mount_close(int fd);
 
+/* Leaves the tmpfs at @fd room for @bytes more than it holds. */
+int mount_bound(int fd, uint64_t bytes);
+
 /* Puts the detached mount @fd on @target. */
 int mount_attach(int fd, int target);
 

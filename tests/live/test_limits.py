@@ -51,6 +51,9 @@ for f in files: f.write(bytes(1 << 20))
 time.sleep(60)
 """
 
+# In memory, for a user: root's /run is captured.
+RUN = "/dev" if os.geteuid() == 0 else f"/run/user/{os.getuid()}"
+
 CASES = {
     # name: (options, argv, limit, exact amount that is allowed)
     "spin": (["--cpu", "300ms"], ["sh", "-c", "while :; do :; done"], "cpu", 300),
@@ -66,6 +69,16 @@ CASES = {
     "files in memory": (["--memory", "60M"],
                         ["sh", "-c", "head -c 100000000 /dev/zero > /dev/shm/x; sleep 60"],
                         "memory", 60 << 20),
+    "files in /dev": (["--memory", "60M"],
+                      ["sh", "-c", "head -c 100000000 /dev/zero > /dev/x; sleep 60"],
+                      "memory", 60 << 20),
+    "files in the private /run": (["--memory", "60M"],
+                                  ["sh", "-c", f"head -c 100000000 /dev/zero > {RUN}/x; sleep 60"],
+                                  "memory", 60 << 20),
+    "a little of each": (["--memory", "90M"],
+                         ["sh", "-c", f"for d in {RUN} /dev/shm; do head -c 40000000 /dev/zero > $d/x; "
+                          "done; exec python3 -c 'import time; x = bytearray(40 << 20); "
+                          "time.sleep(60)'"], "memory", 90 << 20),
     "fork bomb": (["--pids", "60"], ["python3", "-c", BOMB], "pids", 60),
     "threads": (["--pids", "20"],
                 ["python3", "-c", "import threading, time\nfor _ in range(50):\n"
@@ -207,3 +220,13 @@ def test_without_a_watcher_nothing_runs(stet, work):
     assert not processes_with(f"sleep\0{mark}")
     assert os.listdir(work) == []
     assert [t["state"] for t in stet.transactions()] in (["rolled back"], ["pruned"], [])
+
+
+@pytest.mark.parametrize("where", sorted({"/dev", RUN}))
+def test_private_directories_are_bounded(stet, work, where):
+    """What needs no limit to be kept within one: they hold little."""
+    r = stet.sh(f"head -c 10000000 /dev/zero > {where}/x && echo fits; "
+                f"head -c 400000000 /dev/zero > {where}/x; stat -c %s {where}/x", cwd=work).ok()
+    fits, size = r.out.split()
+    assert fits == "fits" and int(size) < 300_000_000
+    assert "No space left" in r.err

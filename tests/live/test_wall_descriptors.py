@@ -41,7 +41,7 @@ INSIDE = {
     "command": [r"pipe:\[\d+\]|/dev/null|socket:\[\d+\]", TERMINAL, r"{work}(/.*)?"],
 }
 OUTSIDE = [NOWHERE, EVENTS, TERMINAL, r"/proc/\d+/mountinfo", r"{home}(/.*)?|{work}(/.*)?|{top}|{mounts}|/", r".*/\.stet-\d+(/.*)?", r"/memfd:\S+ \(deleted\)",
-           r"/sys/fs/cgroup(/.*)?", r"/proc(/.*)?|/run|/dev/shm|/dev/mqueue", r"{given}"]
+           r"/sys/fs/cgroup(/.*)?", r"/proc(/.*)?|/dev|/dev/shm|/dev/mqueue", r"{given}"]
 
 
 class Who:

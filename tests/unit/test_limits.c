@@ -225,7 +225,9 @@ static void test_memory(void **state)
 	put("2/smaps_rollup", text, strlen(text));
 	stat_of(3, "gone", 1, 0, 1, 5, 10);
 	s = fake_proc();
-	assert_int_equal(proc_scan_memory(s), 45 * 1024);
+	assert_int_equal(proc_scan_memory(s, 0), 45 * 1024);
+	/* More in files than is mapped. */
+	assert_int_equal(proc_scan_memory(s, 1 << 20), (1 << 20) + 35 * 1024);
 	proc_scan_free(s);
 }
 
@@ -255,7 +257,7 @@ static void test_memory_for_real(void **state)
 	assert_int_equal(read(fds[0], &c, 1), 1);
 	assert_int_equal(proc_scan_look(s, &u), 0);
 	assert_true(u.rss >= BYTES);
-	after = proc_scan_memory(s);
+	after = proc_scan_memory(s, 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(fds[0]);
