@@ -40,7 +40,7 @@ static bool holds_no_sockets(const struct mountpoint *m)
 	return false;
 }
 
-static bool is_planned(const struct plan *p, const char *path)
+bool plan_has_step(const struct plan *p, const char *path)
 {
 	for (size_t i = 0; i < p->v->nsteps; i++)
 		if (strcmp(p->v->steps[i].target, path) == 0)
@@ -54,7 +54,7 @@ static bool is_done(const struct plan *p, const char *path)
 	for (size_t i = 0; p->private_dirs[i]; i++)
 		if (strcmp(path, p->private_dirs[i]) == 0)
 			return true;
-	return plan_is_remade(path) || plan_is_veiled(p, path) || is_planned(p, path);
+	return plan_is_remade(path) || plan_is_veiled(p, path) || plan_has_step(p, path);
 }
 
 static bool has_mounts_below(const struct plan *p, const char *path)

@@ -277,8 +277,12 @@ static int plan_tree(struct plan *p, const char *path, struct err *e)
 {
 	const struct mountpoint *m = mountinfo_of(&p->mi, path);
 
-	/* What lies around it is shown without it: plan_hidden(). */
-	if (plan_is_veiled(p, path))
+	/*
+	 * plan_hidden() takes a hidden directory out of the tree around it. A mount point in an
+	 * exploded tree is met twice, there and as a mount of its own, and gets one layer: of two
+	 * layers of one directory, explore would find only the first again.
+	 */
+	if (plan_is_veiled(p, path) || plan_has_step(p, path))
 		return 0;
 	if (plan_is_window(m) || access(path, R_OK | X_OK) < 0 || plan_is_dead(m)) {
 		plan_step(p, STEP_MASK, path, NULL, 0, "not readable, or the host's own");

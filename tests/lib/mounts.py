@@ -17,8 +17,8 @@ the namespace.
   stackedrw         the same with an upper of its own
   mirror            BASE through a file system in user space
   foreign           objects of other owners that USER may write
-  shared            a directory of USER, with one of root's in it that holds a mount, a large
-                    file and a directory of USER
+  shared            a directory of USER, with one of root's in it that holds a mount of root's and
+                    one of USER, a large file and a directory of USER
   subvol            a btrfs of root's, `top`, with user_subvol_rm_allowed, in which USER has a subvolume
                     `nested`; two more of it mounted by themselves: `mine`, USER's, and `roots`
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
@@ -109,12 +109,14 @@ def make_foreign(where, who):
 
 def make_shared(where, who):
     os.chown(where, who.uid, who.gid)
-    for name in ("roots", "roots/mount", "roots/own"):
+    for name in ("roots", "roots/mount", "roots/mine", "roots/own"):
         os.mkdir(f"{where}/{name}", 0o755)
     os.chown(f"{where}/roots/own", who.uid, who.gid)
     with open(f"{where}/roots/image", "wb") as f:
         f.truncate(1 << 30)
     command("mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", f"{where}/roots/mount")
+    command("mount", "-t", "tmpfs", "-o", f"size=1m,uid={who.uid},gid={who.gid}", "tmpfs",
+            f"{where}/roots/mine")
     with open(f"{where}/roots/mount/file", "w", encoding="ascii") as f:
         f.write("root's\n")
 

@@ -364,6 +364,16 @@ def test_a_mount_in_a_directory_of_others(stet, filesystem):
     stet("undo", cwd=place).ok()
 
 
+def test_a_mount_that_is_met_twice(stet, filesystem):
+    """As a part of the tree around it and as a mount of its own: it has one layer, in which later
+    commands find what this one made."""
+    place = filesystem("shared")
+    stet.sh("echo x > roots/mine/f", cwd=place).ok()
+    assert stet.changes(cwd=place) == {os.fsencode(f"{place}/roots/mine/f"): "A"}
+    assert stet("explore", "-q", "--", "cat", "roots/mine/f", cwd=place).ok().out == "x\n"
+    stet("rollback", cwd=place).ok()
+
+
 def test_another_group_since_the_last_run(stet, work):
     """That nothing of other groups was found a moment ago does not make it true now."""
     other = 1 if os.geteuid() == 0 else next(g for g in os.getgroups() if g != os.getgid())
