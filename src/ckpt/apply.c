@@ -21,16 +21,6 @@
 #include "sys/fs.h"
 #include "sys/rmtree.h"
 
-enum step {
-	STEP_REMOVE = 1, /* the path and everything beneath it */
-	STEP_MAKE,	 /* the object of the entry; of a directory only its existence */
-	STEP_LINK,	 /* another name of the object at the entry's `link` */
-	STEP_DRESS,	 /* attributes only */
-	STEP_HOST,	 /* the host's object, with everything beneath it */
-	STEP_HOST_DIR,	 /* the host's directory without its contents */
-	STEP_HOST_DRESS, /* attributes of the host's directory */
-};
-
 /* --- writing the steps down --- */
 
 struct place {
@@ -54,15 +44,15 @@ struct planner {
 	struct buf gone;
 };
 
-static void add_step(struct planner *p, enum step kind, const struct ck_entry *e)
+static void add_step(struct planner *p, enum ck_step kind, const struct ck_entry *e)
 {
 	buf_addc(&p->steps, (char)kind);
 	ck_encode(&p->steps, e);
 	p->n++;
 }
 
-static void add_plain(struct planner *p, enum step kind, uint32_t layer, const char *rel,
-		      const char *link)
+static void add_plain(struct planner *p, enum ck_step kind, uint32_t layer,
+		      const char *rel, const char *link)
 {
 	struct ck_entry e = { .layer = layer, .rel = rel, .link = link, .xattrs = "" };
 
@@ -447,7 +437,7 @@ static int step_dir(struct last *d, const struct ck_layer *l, const struct ck_en
 }
 
 /* Only steps on plain files leave the open directories valid. */
-static void step_done(struct last *d, enum step kind, const struct ck_entry *e)
+static void step_done(struct last *d, enum ck_step kind, const struct ck_entry *e)
 {
 	if ((kind == STEP_MAKE || kind == STEP_DRESS) && S_ISREG(e->id.mode))
 		return;
@@ -455,7 +445,7 @@ static void step_done(struct last *d, enum step kind, const struct ck_entry *e)
 	d->dir = -1;
 }
 
-static int do_step(const struct ck_layer *l, enum step kind, const struct ck_entry *e,
+static int do_step(const struct ck_layer *l, enum ck_step kind, const struct ck_entry *e,
 		   struct last *last)
 {
 	const char *base;
@@ -518,8 +508,8 @@ int ck_carry_out(const struct ck_layers *layers, int fd, struct err *e)
 			r = err_set(e, ERR_CORRUPT, "the steps are damaged");
 			break;
 		}
-		x = do_step(&layers->v[en->layer], (enum step)kind, en, &last);
-		step_done(&last, (enum step)kind, en);
+		x = do_step(&layers->v[en->layer], (enum ck_step)kind, en, &last);
+		step_done(&last, (enum ck_step)kind, en);
 		if (x < 0 && r == 0)
 			r = ck_fail(&layers->v[en->layer], en->rel, x, "bring back", e);
 		ck_unref(en);

@@ -4,6 +4,17 @@
 
 #include "ckpt/ckpt.h"
 
+/* A step is written as one byte, its kind, and an entry, which ck_decode() reads. */
+enum ck_step {
+	STEP_REMOVE = 1, /* the path and everything beneath it */
+	STEP_MAKE,	 /* the entry's object; of a directory only its existence */
+	STEP_LINK,	 /* another name of the object at the entry's `link` */
+	STEP_DRESS,	 /* attributes only */
+	STEP_HOST,	 /* the host's object, with everything beneath it */
+	STEP_HOST_DIR,	 /* the host's directory without its contents */
+	STEP_HOST_DRESS, /* attributes of the host's directory */
+};
+
 /*
  * Changes what is seen through a mounted overlay to another state. One process writes the
  * steps (ck_plan()), another one, inside, carries them out (ck_carry_out()). Files are written

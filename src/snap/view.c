@@ -388,29 +388,39 @@ static void free_strings(char **v, size_t n)
 	free(v);
 }
 
-int view_make(const struct view_request *rq, struct view *v, struct err *e)
+int view_make_from(const struct mountinfo *mi, bool root, const struct view_request *rq,
+		   struct view *v, struct err *e)
 {
-	struct plan p = { .rq = rq, .v = v };
+	struct plan p = { .rq = rq, .v = v, .mi = *mi };
 	int r;
 
-	*v = (struct view){ .root = geteuid() == 0,
+	*v = (struct view){ .root = root,
 			    .workspace = xstrdup(rq->workspace),
 			    .cwd = xstrdup(rq->cwd),
 			    .in_place = rq->in_place };
 	if (rq->home && rq->home[0] == '/' && strcmp(rq->home, "/") != 0)
 		v->home = realpath(rq->home, NULL);
-	log_debug("looking at the mounts");
-	r = mountinfo_read(&p.mi);
-	if (r < 0)
-		r = err_sys(e, r, "cannot read the mount table");
-	else
-		r = make(&p, e);
-	mountinfo_free(&p.mi);
+	r = make(&p, e);
 	free_strings(p.veiled, p.nveiled);
 	free_strings(p.closed, p.nclosed);
 	log_debug("view of %zu steps", v->nsteps);
 	if (r < 0)
 		view_free(v);
+	return r;
+}
+
+int view_make(const struct view_request *rq, struct view *v, struct err *e)
+{
+	struct mountinfo mi;
+	int r;
+
+	*v = (struct view){ 0 };
+	log_debug("looking at the mounts");
+	r = mountinfo_read(&mi);
+	if (r < 0)
+		return err_sys(e, r, "cannot read the mount table");
+	r = view_make_from(&mi, geteuid() == 0, rq, v, e);
+	mountinfo_free(&mi);
 	return r;
 }
 

@@ -93,6 +93,15 @@ struct view_request {
  * upper can be made, and never leaves out a protection silently.
  */
 int view_make(const struct view_request *rq, struct view *v, struct err *e);
+
+/*
+ * Makes the view from the mount table @mi, which stays the caller's, for root or for an
+ * ordinary user. Which directories there are, and which of them this process can read and write, is
+ * still asked of the kernel. Fails as view_make() does.
+ */
+struct mountinfo;
+int view_make_from(const struct mountinfo *mi, bool root, const struct view_request *rq,
+		   struct view *v, struct err *e);
 void view_free(struct view *v);
 
 /* Adds the host's socket at @path (absolute, resolved) to what can be connected to. ERR_USAGE if
