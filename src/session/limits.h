@@ -15,54 +15,25 @@ struct limit_opts {
 
 /* Their rows in a table of options; @at: where the struct lies in the request. */
 #define LIMIT_AT(at, field) ((at) + offsetof(struct limit_opts, field))
-#define LIMIT_ROWS(at)                                                               \
-	{ "timeout",                                                                 \
-	  't',                                                                       \
-	  OPT_DURATION,                                                              \
-	  "TIME",                                                                    \
-	  "end the command after TIME (90s, 5m, 2h)",                                \
-	  LIMIT_AT(at, timeout) },                                                   \
-		{ "cpu",                                                             \
-		  0,                                                                 \
-		  OPT_DURATION,                                                      \
-		  "TIME",                                                            \
-		  "most CPU time of all its processes together",                     \
-		  LIMIT_AT(at, cpu) },                                               \
-		{ "memory",                                                          \
-		  0,                                                                 \
-		  OPT_SIZE,                                                          \
-		  "SIZE",                                                            \
-		  "most memory of all its processes together (500M, 4G)",            \
-		  LIMIT_AT(at, memory) },                                            \
-		{ "pids",                                                            \
-		  0,                                                                 \
-		  OPT_COUNT,                                                         \
-		  "N",                                                               \
-		  "most processes and threads at one time",                          \
-		  LIMIT_AT(at, pids) },                                              \
-		{ "disk",                                                            \
-		  0,                                                                 \
-		  OPT_SIZE,                                                          \
-		  "SIZE",                                                            \
-		  "most disk space that it may hold, checkpoints included",          \
-		  LIMIT_AT(at, disk) },                                              \
-		{ "files",                                                           \
-		  0,                                                                 \
-		  OPT_COUNT,                                                         \
-		  "N",                                                               \
-		  "most files, of every kind, that it may hold",                     \
-		  LIMIT_AT(at, files) },                                             \
-		{ "file-size",                                                       \
-		  0,                                                                 \
-		  OPT_SIZE,                                                          \
-		  "SIZE",                                                            \
-		  "largest size of a file that it writes",                           \
-		  LIMIT_AT(at, file) },                                              \
-	{                                                                            \
-		"output-limit", 0, OPT_SIZE, "SIZE",                                 \
-			"most bytes that it may write to standard output and error", \
-			LIMIT_AT(at, output)                                         \
-	}
+/* clang-format off */
+#define LIMIT_ROWS(at) \
+	{ "timeout",      't', OPT_DURATION, "TIME", "end the command after TIME (90s, 5m, 2h)", \
+	  LIMIT_AT(at, timeout) }, \
+	{ "cpu",          0,   OPT_DURATION, "TIME", "most CPU time of all its processes together", \
+	  LIMIT_AT(at, cpu) }, \
+	{ "memory",       0,   OPT_SIZE,     "SIZE", "most memory of all its processes together (500M, 4G)", \
+	  LIMIT_AT(at, memory) }, \
+	{ "pids",         0,   OPT_COUNT,    "N",    "most processes and threads at one time", \
+	  LIMIT_AT(at, pids) }, \
+	{ "disk",         0,   OPT_SIZE,     "SIZE", "most disk space that it may hold, checkpoints included", \
+	  LIMIT_AT(at, disk) }, \
+	{ "files",        0,   OPT_COUNT,    "N",    "most files, of every kind, that it may hold", \
+	  LIMIT_AT(at, files) }, \
+	{ "file-size",    0,   OPT_SIZE,     "SIZE", "largest size of a file that it writes", \
+	  LIMIT_AT(at, file) }, \
+	{ "output-limit", 0,   OPT_SIZE,     "SIZE", "most bytes that it may write to standard output and error", \
+	  LIMIT_AT(at, output) }
+/* clang-format on */
 
 /* The paragraph about them, for a verb's description. */
 #define LIMIT_TEXT                                                                     \

@@ -299,36 +299,31 @@ static void an_overlay_cannot_hold_layers(void **state)
 /* Every way in which namespaces are forbidden, and the words that the answer must have. */
 static void every_switch_has_its_repair(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		struct userns_facts f;
 		const char *found, *repair;
 	} rows[] = {
 		{ { -ENOSPC, 0, -1, -1, false, NULL, "/x" },
-		  "max_user_namespaces is 0",
-		  "sysctl -w user.max_user_namespaces=" },
+		  "max_user_namespaces is 0",      "sysctl -w user.max_user_namespaces=" },
 		{ { -EPERM, 100, 0, -1, false, NULL, "/x" },
-		  "unprivileged_userns_clone is 0",
-		  "sysctl -w kernel.unprivileged_userns_clone=1" },
+		  "unprivileged_userns_clone is 0","sysctl -w kernel.unprivileged_userns_clone=1" },
 		{ { -EPERM, 100, 1, 1, false, NULL, "/opt/st et/stet" },
-		  "AppArmor",
-		  "profile stet \"/opt/st et/stet\" flags=(unconfined)" },
+		  "AppArmor",                      "profile stet \"/opt/st et/stet\" flags=(unconfined)" },
 		{ { -EACCES, 100, -1, 1, false, NULL, "/x" },
-		  "AppArmor",
-		  "apparmor_parser" },
+		  "AppArmor",                      "apparmor_parser" },
 		{ { -EPERM, 100, -1, -1, true, "docker", "/x" },
-		  "docker forbids",
-		  "--security-opt seccomp=unconfined" },
+		  "docker forbids",                "--security-opt seccomp=unconfined" },
 		{ { -EPERM, 100, -1, -1, true, NULL, "/x" },
-		  "seccomp filter forbids",
-		  "RestrictNamespaces=no" },
-		{ { -EPERM, 100, -1, 0, false, NULL, "/x" }, "chroot", "dmesg" },
+		  "seccomp filter forbids",        "RestrictNamespaces=no" },
+		{ { -EPERM, 100, -1, 0, false, NULL, "/x" },
+		  "chroot",                        "dmesg" },
 		{ { -ENOSPC, 100, -1, -1, false, NULL, "/x" },
-		  "limit 100",
-		  "sysctl -w user.max_user_namespaces=65536" },
+		  "limit 100",                     "sysctl -w user.max_user_namespaces=65536" },
 		{ { -EINVAL, -1, -1, -1, false, NULL, "/x" },
-		  "the kernel has none",
-		  "CONFIG_USER_NS=y" },
+		  "the kernel has none",           "CONFIG_USER_NS=y" },
 	};
+	/* clang-format on */
 	size_t i;
 
 	(void)state;

@@ -251,6 +251,7 @@ static void test_exceptions(void **state)
 		}
 }
 
+/* clang-format off */
 static const struct {
 	enum verdict_kind want;
 	const char *rule;
@@ -258,81 +259,39 @@ static const struct {
 	unsigned flags;
 	const char *argv[10];
 } execs[] = {
-	{ VERDICT_ALLOW, NULL, "/usr/bin/ls", NULL, 0, { "ls", "-la" } },
-	{ VERDICT_DENY, "rm.outside", "/usr/bin/rm", NULL, 0, { "rm", "-rf", "/etc" } },
-	{ VERDICT_CHECKPOINT,
-	  "rm.any",
-	  "/usr/bin/rm",
-	  NULL,
-	  0,
-	  { "rm", "-rf", "build" } },
+	{ VERDICT_ALLOW,      NULL,            "/usr/bin/ls", NULL, 0, { "ls", "-la" } },
+	{ VERDICT_DENY,       "rm.outside",    "/usr/bin/rm", NULL, 0, { "rm", "-rf", "/etc" } },
+	{ VERDICT_CHECKPOINT, "rm.any",        "/usr/bin/rm", NULL, 0, { "rm", "-rf", "build" } },
 	/* The name it is called by says nothing, or more. */
-	{ VERDICT_DENY, "rm.outside", "/usr/bin/rm", NULL, 0, { "ls", "-rf", "/etc" } },
-	{ VERDICT_DENY, "rm.outside", "/bin/busybox", NULL, 0, { "rm", "-rf", "/etc" } },
-	{ VERDICT_DENY,
-	  "rm.outside",
-	  "/bin/busybox",
-	  NULL,
-	  0,
-	  { "busybox", "rm", "-rf", "/etc" } },
-	{ VERDICT_DENY,
-	  "rm.outside",
-	  "/w/x",
-	  "rm",
-	  EXE_BUILT_HERE,
-	  { "x", "-rf", "/etc" } },
-	{ VERDICT_DENY, "rm.outside", NULL, NULL, EXE_UNKNOWN, { "rm", "-rf", "/etc" } },
+	{ VERDICT_DENY,       "rm.outside",    "/usr/bin/rm", NULL, 0, { "ls", "-rf", "/etc" } },
+	{ VERDICT_DENY,       "rm.outside",    "/bin/busybox", NULL, 0, { "rm", "-rf", "/etc" } },
+	{ VERDICT_DENY,       "rm.outside",    "/bin/busybox", NULL, 0, { "busybox", "rm", "-rf", "/etc" } },
+	{ VERDICT_DENY,       "rm.outside",    "/w/x", "rm", EXE_BUILT_HERE, { "x", "-rf", "/etc" } },
+	{ VERDICT_DENY,       "rm.outside",    NULL, NULL, EXE_UNKNOWN, { "rm", "-rf", "/etc" } },
 	/* Wrappers, and texts of shells. */
-	{ VERDICT_DENY,
-	  "rm.outside",
-	  "/usr/bin/env",
-	  NULL,
-	  0,
-	  { "env", "-i", "A=b", "rm", "-r", "/etc" } },
-	{ VERDICT_DENY,
-	  "rm.outside",
-	  "/usr/bin/dash",
-	  NULL,
-	  0,
-	  { "sh", "-c", "cd /; rm -rf *" } },
-	{ VERDICT_DENY,
-	  "rm.outside",
-	  "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
-	  NULL,
-	  EXE_LOADER,
+	{ VERDICT_DENY,       "rm.outside",    "/usr/bin/env", NULL, 0, { "env", "-i", "A=b", "rm", "-r", "/etc" } },
+	{ VERDICT_DENY,       "rm.outside",    "/usr/bin/dash", NULL, 0, { "sh", "-c", "cd /; rm -rf *" } },
+	{ VERDICT_DENY,       "rm.outside",    "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", NULL, EXE_LOADER,
 	  { "ld.so", "/usr/bin/rm", "-rf", "/etc" } },
-	{ VERDICT_DENY,
-	  "disk.redirect",
-	  "/usr/bin/bash",
-	  NULL,
-	  0,
-	  { "bash", "-c", "cat x > /dev/sda" } },
-	{ VERDICT_ASK,
-	  "publish.npm",
-	  "/usr/bin/node",
-	  NULL,
-	  0,
-	  { "node", "/usr/bin/npm", "publish" } },
+	{ VERDICT_DENY,       "disk.redirect", "/usr/bin/bash", NULL, 0, { "bash", "-c", "cat x > /dev/sda" } },
+	{ VERDICT_ASK,        "publish.npm",   "/usr/bin/node", NULL, 0, { "node", "/usr/bin/npm", "publish" } },
 	/* What is not known does not count here. */
-	{ VERDICT_ALLOW, NULL, "/usr/bin/dash", NULL, 0, { "sh", "-c", "$X -rf /" } },
-	{ VERDICT_ALLOW, NULL, "/usr/bin/xargs", NULL, 0, { "xargs", "rm", "-rf" } },
-	{ VERDICT_ALLOW, NULL, "/usr/bin/python3.11", NULL, 0, { "python3", "-c", "x" } },
+	{ VERDICT_ALLOW,      NULL,            "/usr/bin/dash", NULL, 0, { "sh", "-c", "$X -rf /" } },
+	{ VERDICT_ALLOW,      NULL,            "/usr/bin/xargs", NULL, 0, { "xargs", "rm", "-rf" } },
+	{ VERDICT_ALLOW,      NULL,            "/usr/bin/python3.11", NULL, 0, { "python3", "-c", "x" } },
 	/* Data. */
-	{ VERDICT_ALLOW,
-	  NULL,
-	  "/usr/bin/git",
-	  NULL,
-	  0,
+	{ VERDICT_ALLOW,      NULL,            "/usr/bin/git", NULL, 0,
 	  { "git", "commit", "-m", "rm -rf / && git push --force" } },
-	{ VERDICT_ALLOW, NULL, "/usr/bin/grep", NULL, 0, { "grep", "rm -rf /", "x" } },
+	{ VERDICT_ALLOW,      NULL,            "/usr/bin/grep", NULL, 0, { "grep", "rm -rf /", "x" } },
 	/* The image itself. */
-	{ VERDICT_ASK, "run.memory", "/memfd:x (deleted)", NULL, EXE_MEMFD, { "x" } },
-	{ VERDICT_ASK, "run.memory", "/w/gone (deleted)", NULL, EXE_DELETED, { "gone" } },
-	{ VERDICT_DENY, "run.foreign", "/w/old", NULL, EXE_FOREIGN, { "old" } },
+	{ VERDICT_ASK,        "run.memory",    "/memfd:x (deleted)", NULL, EXE_MEMFD, { "x" } },
+	{ VERDICT_ASK,        "run.memory",    "/w/gone (deleted)", NULL, EXE_DELETED, { "gone" } },
+	{ VERDICT_DENY,       "run.foreign",   "/w/old", NULL, EXE_FOREIGN, { "old" } },
 	/* Literal patterns: no shell stands between. */
-	{ VERDICT_CHECKPOINT, "rm.any", "/usr/bin/rm", NULL, 0, { "rm", "-rf", "*" } },
-	{ VERDICT_ALLOW, NULL, "/usr/bin/true", NULL, 0, { NULL } },
+	{ VERDICT_CHECKPOINT, "rm.any",        "/usr/bin/rm", NULL, 0, { "rm", "-rf", "*" } },
+	{ VERDICT_ALLOW,      NULL,            "/usr/bin/true", NULL, 0, { NULL } },
 };
+/* clang-format on */
 
 static void test_execs(void **state)
 {
