@@ -2,6 +2,7 @@
 """Results as text: machine facts, tables, bars."""
 import os
 import platform
+import re
 import subprocess
 
 from measure import quartiles, ratios
@@ -133,7 +134,36 @@ def other_tables(done):
     return ["## Other rows"] + out if out else []
 
 
-def render(done, titles, machine, quick):
+HOW = """### How it is measured
+
+Every round measures every variant once, in a shuffled order. A time is the median over the rounds \
+from the spawn of the command to its end, everything included, ± half the distance between the \
+quartiles. A ratio is the median of the rounds' own ratios, with the quartiles in brackets: read \
+ratios rather than times. Bare overlay is one volatile kernel overlay over the same tree and nothing \
+else: the limit of the design; "work only" leaves out the start-up of both, measured in the same \
+rounds. bwrap and firejail write to the real tree; fuse-overlayfs is mounted beforehand, outside the \
+time."""
+
+# Written by hand: a new run keeps them.
+FURTHER = "## Further measurements"
+FINDINGS = "### Findings"
+
+
+def section(text, heading):
+    """The part of a page from its heading to the next one of that level or above; "" if there is
+    none."""
+    level = len(heading.split()[0])
+    lines = text.splitlines()
+    if heading not in lines:
+        return ""
+    begin = lines.index(heading)
+    end = next((i for i in range(begin + 1, len(lines))
+                if re.match(rf"#{{1,{level}}} ", lines[i])), len(lines))
+    return "\n".join(lines[begin:end]).strip()
+
+
+def render(done, titles, machine, quick, before=""):
+    """The page: tables first. @before: the page as it was, whose findings are kept."""
     bars = []
     for r, s in done:
         for bar in r.goals():
@@ -142,15 +172,8 @@ def render(done, titles, machine, quick):
             bars.append([r.title, bar.what, limit, figure, spread, verdict])
     notes = [f"- {r.title}, {n}: {why}" for r, s in done for n, why in s.missing.items()]
     parts = ["# Benchmark results",
-             "Made by `make bench`; what the rows do is in `bench/lib/rows.py`. Every round "
-             "measures every variant once, in a shuffled order. A time is the median over the "
-             "rounds from the spawn of the command to its end, everything included, ± half "
-             "the distance between the quartiles. A ratio is the median of the rounds' own "
-             "ratios, with the quartiles in brackets: read ratios rather than times. Bare "
-             "overlay is one volatile kernel overlay over the same tree and nothing else: the "
-             "limit of the design; \"work only\" leaves out the start-up of both, measured in the "
-             "same rounds. bwrap and firejail write to the real tree; fuse-overlayfs "
-             "is mounted beforehand, outside the time."]
+             "Made by `make bench`. What the rows do is in `bench/lib/rows.py`; how they are "
+             "measured, and what the figures say, is under *Discussion* at the end."]
     if quick:
         parts.append("**A quick run: small trees, few rounds. The figures mean little.**")
     parts += ["## Machine", table(["", ""], [[k, v] for k, v in machine.items()]),
@@ -158,4 +181,5 @@ def render(done, titles, machine, quick):
     parts += workload_tables(done, titles) + other_tables(done)
     if notes:
         parts += ["## Not measured", "\n".join(notes)]
-    return "\n\n".join(parts) + "\n"
+    parts += [section(before, FURTHER), "## Discussion", HOW, section(before, FINDINGS)]
+    return "\n\n".join(p for p in parts if p) + "\n"

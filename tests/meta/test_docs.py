@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every verb and option is documented where people look."""
 import glob
+import importlib
 import json
 import os
 import re
@@ -100,3 +101,28 @@ def test_links_lead_somewhere():
             if not os.path.exists(os.path.join(ROOT, os.path.dirname(page), target)):
                 broken.append(f"{page}: {target}")
     assert not broken
+
+
+@pytest.fixture(name="bench_report")
+def fixture_bench_report(monkeypatch):
+    monkeypatch.syspath_prepend(os.path.join(ROOT, "bench", "lib"))
+    return importlib.import_module("report")
+
+
+def test_benchmark_results_begin_with_tables():
+    heads = re.findall(r"^## (.*)", read("bench/RESULTS.md"), re.M)
+    assert heads[:2] == ["Machine", "Bars"] and heads[-1] == "Discussion"
+    before = read("bench/RESULTS.md").split("## Machine")[0]
+    assert len(before.split()) < 50
+
+
+def test_a_new_benchmark_keeps_what_was_written_by_hand(bench_report):
+    page = read("bench/RESULTS.md")
+    again = bench_report.render([], {}, {"kernel": "x"}, False, page)
+    for heading in (bench_report.FURTHER, bench_report.FINDINGS):
+        assert len(bench_report.section(page, heading).splitlines()) > 5
+        assert bench_report.section(again, heading) == bench_report.section(page, heading)
+    places = [again.index(h) for h in ("## Bars", bench_report.FURTHER, "## Discussion",
+                                       bench_report.FINDINGS)]
+    assert places == sorted(places)
+    assert "Discussion" in bench_report.render([], {}, {"kernel": "x"}, False)
