@@ -6,6 +6,8 @@
 #   make                       build
 #   make run ARGS="run -- ls"  build and run stet in the directory make was called in
 #   make test                  every test; ends with "N passed, N failed"
+#   make quick                 meta, the unit tests and the policy's rows with one build, and about
+#                              a hundred fault points: less than a minute; for all the time
 #   make torture               fault points of commit, undo and the rest, made to fail; a
 #                              sample, or all of them with STET_TORTURE=full
 #   make long                  what `make test` does for a moment: editors that save during a
@@ -75,7 +77,7 @@ policy-report:
 	@"$(ROOT)/tests/policy/report" --output "$(ROOT)/docs/policy-report.md" \
 		$(if $(CORPUS),--corpus "$(abspath $(CORPUS))")
 
-torture powercut fidelity model sanitized:
+quick torture powercut fidelity model sanitized:
 	@"$(AUX)/deps" build test
 	@"$(ROOT)/tests/run" $@
 
@@ -103,4 +105,4 @@ fmt:
 clean:
 	@"$(AUX)/door" clean
 
-.PHONY: all run test long race fuzz policy-report torture powercut fidelity model matrix sanitized vm install bench fmt clean
+.PHONY: all run test quick long race fuzz policy-report torture powercut fidelity model matrix sanitized vm install bench fmt clean

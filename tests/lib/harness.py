@@ -23,6 +23,9 @@ PYTEST_SUITES = ("cli", "live", "agents", "fidelity", "model")
 # Minutes each: doors of their own, not part of `make test`.
 LONGER = ("torture", "powercut", "fidelity", "model", "matrix", "sanitized")
 SUITES = ("build", "meta", "unit", "torture", "powercut", "matrix", "sanitized") + PYTEST_SUITES
+# The suites of `quick`: one build, as the user who starts it, and a sample of the fault points. Less
+# than a minute where nothing has to be built.
+QUICK = ("meta", "unit", "torture")
 EVERYTHING = tuple(s for s in SUITES if s not in LONGER)
 JOB_SECONDS = 420
 PROGRAM_SECONDS = 1800
@@ -167,7 +170,8 @@ def fetch_agent(report):
 
 def stage_all(report, stage, suites):
     """Builds and copies what the jobs use to a place that every user can read."""
-    kinds = (["release", "asan"] if set(suites) - {"torture"} else []) + \
+    many = ["release"] if suites is QUICK else ["release", "asan"]
+    kinds = (many if set(suites) - {"torture"} else []) + \
         (["faults"] if "torture" in suites else [])
     # At once: each begins and ends with work for one processor.
     with crew(len(kinds) + 2) as pool:
@@ -255,10 +259,11 @@ def unit_job(report, suite, exe, env, who, cwd):
 
 
 def unit_programs(dirs):
-    """Paths of the unit tests by build, as meson knows them."""
+    """Paths of the unit tests by build, as meson knows them. The build with fault points is for
+    torture."""
     found = {}
     for kind, d in dirs.items():
-        if not d:
+        if not d or kind == "faults":
             continue
         text = subprocess.run(["meson", "introspect", "--tests", d], check=True,
                               stdout=subprocess.PIPE).stdout
@@ -457,6 +462,8 @@ def plan(report, suites, people, stage, dirs, places, extra):
             for name in ("STET_TORTURE", "STET_TORTURE_DIR", "STET_TORTURE_KEEP"):
                 if name in os.environ:
                     env[name] = os.environ[name]
+            if suites is QUICK:
+                env["STET_TORTURE"] = "quick"
             jobs.append((program_job, report, f"torture/{who.label}",
                          [f"{stage}/tests/torture/run", f"{stage}/faults/torture"], env, who))
     for name in PYTEST_SUITES[::-1]:
@@ -476,14 +483,17 @@ def plan(report, suites, people, stage, dirs, places, extra):
     if "unit" in suites and not extra:
         for kind, programs in unit_programs(dirs).items():
             for exe in programs:
-                copy = f"{stage}/{kind}/{os.path.basename(exe)}"
+                name = os.path.basename(exe)
+                # The policy's rows are data, and are counted apart from the unit tests.
+                suite = "policy" if name.startswith("test_policy_") else "unit"
+                copy = f"{stage}/{kind}/{name}"
                 shutil.copy2(exe, copy)
                 for who in people:
                     # Some change to another user on the way: not in root's home.
                     d = f"{stage}/unit/{len(jobs)}"
                     os.makedirs(d, 0o755)
                     os.chown(d, who.uid, who.gid)
-                    jobs.append((unit_job, report, f"unit/{kind}/{who.label}", copy,
+                    jobs.append((unit_job, report, f"{suite}/{kind}/{who.label}", copy,
                                  job_env(who, d, kind, stage), who, d))
     return jobs
 
@@ -558,11 +568,11 @@ def main(argv):
     if "--" in argv:
         i = argv.index("--")
         argv, extra = argv[:i], argv[i + 1:]
-    if any(a.startswith("-") or a not in SUITES for a in argv):
-        print(f"usage: tests/run [{'|'.join(SUITES)}]... [-- PYTEST-ARGUMENT...]",
-              file=sys.stderr)
+    if argv != ["quick"] and any(a not in SUITES for a in argv):
+        print(f"usage: tests/run [{'|'.join(SUITES)}]... [-- PYTEST-ARGUMENT...]\n"
+              "       tests/run quick", file=sys.stderr)
         return 2
-    suites = argv or EVERYTHING
+    suites = QUICK if argv == ["quick"] else argv or EVERYTHING
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # A shell starts its background jobs with these ignored, nohup with the last, and so would be
     # all that we start.
@@ -570,7 +580,7 @@ def main(argv):
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     report = Report()
-    with identities() as people:
+    with identities(alone=suites is QUICK) as people:
         # Not in /tmp or /var/tmp, which sandboxes have for themselves.
         stage = tempfile.mkdtemp(prefix="stet-stage-",
                                  dir="/var/lib" if os.geteuid() == 0 else people[0].home)
