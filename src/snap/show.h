@@ -19,6 +19,7 @@ int plan_show_mounts(struct plan *p, const char *path, const char *why, struct e
  * anything else is not the command's to reach.
  */
 bool plan_file(struct plan *p, const char *path);
+
 /* Is there a step already whose target is @path itself? */
 bool plan_has_step(const struct plan *p, const char *path);
 
