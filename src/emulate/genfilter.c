@@ -37,16 +37,6 @@ static const struct rule *rules(size_t *n)
 		{ SCMP_ACT_NOTIFY, SCMP_SYS(rename), 0, { 0 } },
 		{ SCMP_ACT_NOTIFY, SCMP_SYS(renameat), 0, { 0 } },
 		{ SCMP_ACT_NOTIFY, SCMP_SYS(renameat2), 0, { 0 } },
-		/* Typing into a terminal for somebody else. */
-		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
-		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
-		/*
-		 * A snapshot shows what lies under the mounts of its source, and one is removed
-		 * by number from anywhere on its filesystem: what hides a store would not.
-		 */
-		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
-		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
-		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1, { 0 } },
 		/* Reaches the hypervisor whatever the network namespace. */
 		{ SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1, { 0 } },
 		/* Makes others wait, on the host too for what is written through. */
@@ -81,16 +71,31 @@ static const struct rule *rules(size_t *n)
 		{ SCMP_ACT_ERRNO(EPERM), SCMP_SYS(quotactl), 0, { 0 } },
 	};
 
-	r[3].arg = SAME(1, TIOCSTI);
-	r[4].arg = SAME(1, TIOCLINUX);
-	r[5].arg = SAME(1, BTRFS_IOC_SNAP_CREATE);
-	r[6].arg = SAME(1, BTRFS_IOC_SNAP_CREATE_V2);
-	r[7].arg = SAME(1, BTRFS_IOC_SNAP_DESTROY_V2);
-	r[8].arg = SAME(0, AF_VSOCK);
-	r[9].arg = SAME(1, F_SETLEASE);
+	r[3].arg = SAME(0, AF_VSOCK);
+	r[4].arg = SAME(1, F_SETLEASE);
 	*n = sizeof(r) / sizeof(*r);
 	return r;
 }
+
+static const unsigned long ioctls[] = {
+	/* Typing into a terminal for somebody else. */
+	TIOCSTI,
+	TIOCLINUX,
+	/*
+	 * No snapshot of a btrfs subvolume holds what is in another subvolume below it: what a
+	 * command did there would be neither shown nor taken back. A read-only subvolume could not
+	 * be removed with a private /tmp. A snapshot shows what lies under the mounts of its
+	 * source, and a subvolume is removed by number from anywhere on its filesystem: no mount
+	 * would hide a store from that.
+	 */
+	BTRFS_IOC_SUBVOL_CREATE,
+	BTRFS_IOC_SUBVOL_CREATE_V2,
+	BTRFS_IOC_SNAP_CREATE,
+	BTRFS_IOC_SNAP_CREATE_V2,
+	BTRFS_IOC_SNAP_DESTROY,
+	BTRFS_IOC_SNAP_DESTROY_V2,
+	BTRFS_IOC_SUBVOL_SETFLAGS,
+};
 
 static const int execs[] = { SCMP_SYS(execve), SCMP_SYS(execveat) };
 
@@ -128,6 +133,10 @@ static void add_rules(scmp_filter_ctx c, bool gate, bool lone)
 		check(seccomp_rule_add_array(c, r[i].action, r[i].nr, r[i].nargs,
 					     &r[i].arg),
 		      "rule");
+	for (size_t i = 0; i < sizeof(ioctls) / sizeof(*ioctls); i++)
+		check(seccomp_rule_add(c, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+				       SAME(1, ioctls[i])),
+		      "ioctl");
 	/* Setting limits of another process, which may be one of ours: see notify.c. */
 	check(seccomp_rule_add(c, SCMP_ACT_NOTIFY, SCMP_SYS(prlimit64), 2,
 			       SCMP_CMP(0, SCMP_CMP_NE, 0, 0),
