@@ -48,13 +48,16 @@ enum ck_flags {
 	CK_SUSPECT = 1 << 0,
 	/* The directory was opaque. */
 	CK_OPAQUE = 1 << 1,
-	/* Another filesystem or subvolume begins here, and was not entered. */
+	/* The scan did not enter this directory: a mount or another subvolume begins here, or
+	 * ck_scan.edge named it. All such entries have the same mode, owner, times and xattrs. */
 	CK_EDGE = 1 << 2,
 	/*
 	 * The file was read while a process could be writing to it: its times may be newer
 	 * than the copy.
 	 */
 	CK_EARLY = 1 << 3,
+	/* Only together with CK_EDGE: the entry is the root of a mount. */
+	CK_MOUNT = 1 << 4,
 };
 
 /* Entries by layer, then by path, a directory before what is in it. */
@@ -108,7 +111,8 @@ struct ck_scan {
 	 * For whole trees: is this path, with everything below it, no part of them? NULL:
 	 * everything is a part.
 	 */
-	bool (*edge)(const char *rel, const struct ident *id);
+	bool (*edge)(const void *arg, const char *rel, const struct ident *id);
+	const void *edge_arg;
 	/* Directories are watched before they are read; NULL: they are not watched. */
 	struct ck_watch *watch;
 	/* Only names and identities: entries that are not in @prev have no content. */

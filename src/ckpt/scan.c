@@ -17,6 +17,7 @@
 #include "ckpt/walk.h"
 #include "ckpt/watch.h"
 #include "layer/overlay.h"
+#include "sys/btrfs.h"
 #include "sys/fs.h"
 #include "sys/ns.h"
 
@@ -187,7 +188,12 @@ static int64_t stamp(const struct statx_timestamp *t)
 	return t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-static int look(int dir, const char *name, struct ck_entry *en, uint64_t *dev)
+struct where {
+	uint64_t dev;
+	bool mount; /* the object is the root of a mount */
+};
+
+static int look(int dir, const char *name, struct ck_entry *en, struct where *at)
 {
 	struct statx sx;
 
@@ -207,7 +213,8 @@ static int look(int dir, const char *name, struct ck_entry *en, uint64_t *dev)
 				.mtime = stamp(&sx.stx_mtime),
 				.ctime = stamp(&sx.stx_ctime),
 			};
-			*dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
+			at->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
+			at->mount = sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 			en->rdev = S_ISCHR(sx.stx_mode) || S_ISBLK(sx.stx_mode)
 					   ? makedev(sx.stx_rdev_major, sx.stx_rdev_minor)
 					   : 0;
@@ -330,25 +337,52 @@ static struct ck_entry *as_before(struct walk *w, struct ck_entry *prev)
 	return ck_entry_new(&en);
 }
 
+/* A snapshot holds a stub, an empty directory, in the place of every nested subvolume. */
+static bool is_edge(const struct walk *w, const struct ck_entry *en,
+		    const struct where *at)
+{
+	return w->s->whole && *en->rel &&
+	       (at->mount || at->dev != w->dev || en->id.ino == BTRFS_STUB ||
+		(w->s->edge && w->s->edge(w->s->edge_arg, en->rel, &en->id)));
+}
+
+/*
+ * A nested subvolume and its stub in a snapshot must compare as equal, and a directory as different
+ * from both: so the attributes are made up, with an xattr that directories do not have.
+ */
+static void mark_edge(struct walk *w, struct ck_entry *en, bool mount)
+{
+	static const char name[] = "user.stet.not-entered";
+	const uint32_t n[2] = { sizeof(name), 0 };
+
+	buf_reset(&w->xattrs);
+	buf_add(&w->xattrs, n, sizeof(n));
+	buf_add(&w->xattrs, name, sizeof(name));
+	en->id = (struct ident){ .ino = en->id.ino, .mode = S_IFDIR | 0755, .nlink = 1 };
+	en->flags = CK_EDGE | (mount ? CK_MOUNT : 0);
+	en->rdev = 0;
+	en->link = "";
+	en->xattrs = buf_str(&w->xattrs);
+	en->nxattrs = w->xattrs.len;
+}
+
 int walk_visit(struct walk *w, int dir, const char *name)
 {
 	struct ck_entry en = { .layer = w->layer, .rel = buf_str(&w->rel) };
 	struct ck_entry *prev = in_state(w->s->prev, &w->cursor, w->layer, en.rel);
 	const struct ck_entry *hint = in_state(w->s->hint, &w->hinted, w->layer, en.rel);
 	int64_t now = clock_ns(CLOCK_REALTIME_COARSE);
-	uint64_t dev = 0;
-	int r = look(dir, name, &en, &dev);
+	struct where at = { 0 };
+	int r = look(dir, name, &en, &at);
 
 	if (r == 0 && !w->forced && untouched(w, prev, &en)) {
 		ck_state_add(w->out, as_before(w, prev));
 		return S_ISDIR(en.id.mode);
 	}
 	if (r == 0 && w->s->whole && !*en.rel)
-		w->dev = dev;
-	if (r == 0 && w->s->whole &&
-	    (dev != w->dev || (w->s->edge && w->s->edge(en.rel, &en.id)))) {
-		en.flags = CK_EDGE;
-		en.link = en.xattrs = "";
+		w->dev = at.dev;
+	if (r == 0 && is_edge(w, &en, &at)) {
+		mark_edge(w, &en, at.mount);
 		ck_state_add(w->out, ck_entry_new(&en));
 		return 0;
 	}
@@ -380,10 +414,10 @@ static void watch_dir(struct walk *w, int fd)
 {
 	const struct ck_entry *seen = w->out->v[w->out->n - 1];
 	struct ck_entry now;
-	uint64_t dev;
+	struct where at;
 
 	ck_watch_dir(w->s->watch, fd, w->layer, buf_str(&w->rel));
-	if (seen->flags & CK_SUSPECT || look(fd, "", &now, &dev) < 0 ||
+	if (seen->flags & CK_SUSPECT || look(fd, "", &now, &at) < 0 ||
 	    now.id.ctime != seen->id.ctime)
 		ck_watch_note(w->s->watch, w->layer, buf_str(&w->rel));
 }

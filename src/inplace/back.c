@@ -7,11 +7,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "ckpt/place.h"
 #include "ckpt/state.h"
 #include "commit/operate.h"
 #include "inplace/back.h"
 #include "inplace/parts.h"
+#include "inplace/trees.h"
 #include "sys/fs.h"
 #include "txn/chosen.h"
 #include "txn/end.h"
@@ -41,7 +43,8 @@ struct back {
 	struct trees t;
 	struct side before, now, end, after; /* root -1: there is none */
 	struct ck_state end_state, after_state;
-	struct spot *v; /* in order of paths */
+	struct ck_state end_covered; /* see struct trees */
+	struct spot *v;		     /* in order of paths */
 	size_t n;
 };
 
@@ -117,9 +120,9 @@ static bool is_touched(const struct back *b, const struct spot *s)
 	       !is_alike(&b->before, s->before, &b->end, at(&b->end, rel_of(s)));
 }
 
-static char *path_of(const struct back *b, const struct spot *s)
+static char *path_of(const struct back *b, const char *rel)
 {
-	const char *top = txn_in_place(b->rec), *rel = rel_of(s);
+	const char *top = txn_in_place(b->rec);
 
 	return xasprintf("%s%s%s", strcmp(top, "/") == 0 ? "" : top, *rel ? "/" : "",
 			 rel);
@@ -128,7 +131,7 @@ static char *path_of(const struct back *b, const struct spot *s)
 /* Asks the user: 0, and s->leave or not; or a note, or -1. */
 static int ask(struct back *b, struct spot *s, const char *what, struct err *e)
 {
-	AUTO_FREE char *path = path_of(b, s);
+	AUTO_FREE char *path = path_of(b, rel_of(s));
 
 	switch (chosen_side(b->g->ours, b->g->theirs, path)) {
 	case CHOSEN_BOTH:
@@ -144,6 +147,19 @@ static int ask(struct back *b, struct spot *s, const char *what, struct err *e)
 		s->leave = true;
 	}
 	return 0;
+}
+
+/* The rollback cannot restore @rel: a conflict, unless the user has chosen --theirs for it. */
+static void stuck(struct back *b, const char *rel, const char *what)
+{
+	AUTO_FREE char *path = path_of(b, rel);
+	size_t n = b->g->conflicts.n;
+
+	if (chosen_side(b->g->ours, b->g->theirs, path) == CHOSEN_THEIRS)
+		return;
+	path_notes_add(&b->g->conflicts, path, what);
+	if (b->g->conflicts.n > n)
+		b->g->conflicts.v[n].stuck = true;
 }
 
 static const char *words(const struct back *b, const struct spot *s)
@@ -170,6 +186,61 @@ static int decide(struct back *b, struct spot *s, struct err *e)
 	if (!is_touched(b, s) || is_alike(&b->before, s->before, &b->now, s->now))
 		return 0;
 	return ask(b, s, words(b, s), e);
+}
+
+static bool is_edge(const struct ck_entry *e)
+{
+	return e && e->flags & CK_EDGE;
+}
+
+/*
+ * Spot @i is another subvolume in the snapshot or in the tree, but not in both. The rollback leaves
+ * the spot as it is, and all spots below a subvolume of the tree. A conflict tells the user if the
+ * command has changed anything of what the rollback leaves. Returns the number of the next spot.
+ */
+static size_t decide_edge(struct back *b, size_t i)
+{
+	struct spot *s = &b->v[i];
+	bool touched = false, nested = is_edge(s->now);
+	size_t k = i;
+
+	for (; k < b->n && path_within(rel_of(&b->v[k]), rel_of(s)); k++) {
+		if (k > i && !nested)
+			break;
+		touched = touched || is_touched(b, &b->v[k]);
+		b->v[k].leave = true;
+	}
+	s->others = nested;
+	if (touched && s->before)
+		stuck(b, rel_of(s),
+		      nested ? "another subvolume lies there now; move it away first"
+			     : "was another subvolume, of which no snapshot holds anything");
+	return k;
+}
+
+/* Has the command changed anything that the mount @edge covers now? */
+static bool changed_below(const struct back *b, const struct ck_entry *edge)
+{
+	const struct side before = { &b->t.covered, b->t.layer.past };
+	const struct side end = { &b->end_covered, b->end.root };
+	size_t n = 0, found = 0;
+
+	for (size_t i = 0; i < b->end_covered.n; i++)
+		found += path_within(b->end_covered.v[i]->rel, edge->rel);
+	for (size_t i = 0; i < b->t.covered.n; i++) {
+		const struct ck_entry *en = b->t.covered.v[i];
+
+		if (!path_within(en->rel, edge->rel))
+			continue;
+		n++;
+		/* Without the END snapshot only a directory that was empty is known to be safe. */
+		if (b->end.root < 0 && strcmp(en->rel, edge->rel) == 0)
+			continue;
+		if (b->end.root < 0 ||
+		    !is_alike(&before, en, &end, ck_find(end.s, 0, en->rel)))
+			return true;
+	}
+	return b->end.root >= 0 && n != found;
 }
 
 /* Both states, path by path. */
@@ -231,8 +302,6 @@ static int hold(struct back *b, struct spot *s, struct err *e)
 static void make_room(struct back *b, struct spot *s)
 {
 	struct spot *up = *rel_of(s) ? parent_of(b, rel_of(s)) : NULL;
-	AUTO_FREE char *path = NULL;
-	size_t n;
 
 	if (!up || s->leave || !s->before || !up->leave || is_dir(up->now))
 		return;
@@ -240,28 +309,51 @@ static void make_room(struct back *b, struct spot *s)
 		up->leave = false;
 		return;
 	}
-	path = path_of(b, s);
 	s->leave = true;
-	if (chosen_side(b->g->ours, b->g->theirs, path) == CHOSEN_THEIRS)
-		return;
-	n = b->g->conflicts.n;
-	path_notes_add(&b->g->conflicts, path,
-		       "lies where others have put something else than a directory");
-	if (b->g->conflicts.n > n)
-		b->g->conflicts.v[n].stuck = true;
+	stuck(b, rel_of(s), "lies where others have put something else than a directory");
+}
+
+/* The directories above a mount or another subvolume stay: the rollback removes neither. */
+static void hold_edge(struct back *b, const char *rel)
+{
+	struct spot *up = parent_of(b, rel);
+
+	for (; up && is_dir(up->now) && !is_dir(up->before);
+	     up = parent_of(b, rel_of(up))) {
+		up->leave = true;
+		if (up->before)
+			stuck(b, rel_of(up),
+			      "holds a mount or another subvolume by now; move it away "
+			      "first");
+	}
+}
+
+static void hold_edges(struct back *b)
+{
+	for (size_t i = 0; i < b->t.edges.n; i++) {
+		const struct ck_entry *edge = b->t.edges.v[i];
+
+		hold_edge(b, edge->rel);
+		if (edge->flags & CK_MOUNT && changed_below(b, edge))
+			stuck(b, edge->rel,
+			      "something is mounted there now; unmount it first");
+	}
+	for (size_t i = 0; i < b->n; i++)
+		if (is_edge(b->v[i].now))
+			hold_edge(b, rel_of(&b->v[i]));
 }
 
 static int decide_all(struct back *b, struct err *e)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (decide(b, &b->v[i], e) < 0)
-			return -1;
-	for (size_t i = 0; i < b->t.edges.n; i++) {
-		struct spot *up = parent_of(b, b->t.edges.v[i]->rel);
+	for (size_t i = 0; i < b->n;) {
+		struct spot *s = &b->v[i];
 
-		if (up && is_dir(up->now) && !is_dir(up->before))
-			up->leave = true;
+		if (is_edge(s->before) || is_edge(s->now))
+			i = decide_edge(b, i);
+		else if (decide(b, &b->v[i++], e) < 0)
+			return -1;
 	}
+	hold_edges(b);
 	for (size_t i = b->n; i > 0; i--) {
 		if (hold(b, &b->v[i - 1], e) < 0)
 			return -1;
@@ -280,10 +372,11 @@ static int open_sides(struct back *b, struct err *e)
 	b->now = (struct side){ &b->t.now, b->t.layer.live };
 	b->end = (struct side){ &b->end_state, trees_past(b->rec, END) };
 	b->after = (struct side){ &b->after_state, trees_past(b->rec, AFTER) };
-	if (b->end.root >= 0 && trees_scan(&b->t, b->end.root, &b->end_state, e) < 0)
+	if (b->end.root >= 0 &&
+	    trees_scan(&b->t, b->end.root, &b->end_state, &b->end_covered, e) < 0)
 		return -1;
 	if (b->after.root >= 0 &&
-	    trees_scan(&b->t, b->after.root, &b->after_state, e) < 0)
+	    trees_scan(&b->t, b->after.root, &b->after_state, NULL, e) < 0)
 		return -1;
 	return 0;
 }
@@ -292,10 +385,19 @@ static void back_close(struct back *b)
 {
 	ck_state_free(&b->end_state);
 	ck_state_free(&b->after_state);
+	ck_state_free(&b->end_covered);
 	cleanup_close(&b->end.root);
 	cleanup_close(&b->after.root);
 	free(b->v);
 	trees_close(&b->t);
+}
+
+static bool any_stuck(const struct path_notes *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		if (n->v[i].stuck)
+			return true;
+	return false;
 }
 
 static int refuse(const struct back *b, struct err *e)
@@ -311,6 +413,12 @@ static int refuse(const struct back *b, struct err *e)
 			"nobody saw the end of t%lld: %llu %s may be somebody else's "
 			"work; nothing was done",
 			id, (unsigned long long)n, paths);
+	if (any_stuck(&b->g->conflicts))
+		return err_set(e, ERR_CONFLICT,
+			       "%llu %s cannot be made what %s before t%lld; nothing was "
+			       "done",
+			       (unsigned long long)n, paths,
+			       n == 1 ? "it was" : "they were", id);
 	return err_set(e, ERR_CONFLICT,
 		       "%llu %s that t%lld changed %s changed again since it ended; "
 		       "nothing was done",

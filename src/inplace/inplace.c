@@ -14,11 +14,11 @@
 #include "base/fault.h"
 #include "base/path.h"
 #include "ckpt/pair.h"
-#include "ckpt/scan.h"
 #include "ckpt/state.h"
+#include "inplace/nested.h"
 #include "inplace/parts.h"
+#include "inplace/trees.h"
 #include "sys/btrfs.h"
-#include "sys/mountinfo.h"
 #include "sys/rmtree.h"
 #include "timeline/pair.h"
 #include "txn/end.h"
@@ -34,7 +34,7 @@ static int not_yours(const char *dir, struct err *e)
 }
 
 /* Said before anything is made: nothing is to be left of what cannot be. */
-int inplace_check(const char *dir, struct err *e)
+int inplace_check(const char *dir, char *const *closed, struct err *e)
 {
 	AUTO_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
@@ -51,7 +51,7 @@ int inplace_check(const char *dir, struct err *e)
 	if (geteuid() != 0 && st.st_uid != geteuid())
 		return not_yours(dir, e);
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
-		return 0;
+		return nested_refuse(fd, dir, closed, NULL, e);
 	if (errno != EACCES && errno != EROFS)
 		return err_sys(e, errno, "%s", dir);
 	err_set(e, ERR_UNSUPPORTED, "--backend btrfs: %s cannot be written to: %s", dir,
@@ -115,10 +115,21 @@ int inplace_snapshot(const struct txn_record *r, const char *name, struct err *e
 	return x < 0 ? err_sys(e, x, "cannot make a snapshot of %s", dir) : 0;
 }
 
+int inplace_check_again(const struct txn *t, struct err *e)
+{
+	const char *dir = txn_in_place(&t->rec);
+	AUTO_CLOSE int fd = -1;
+
+	if (!dir)
+		return 0;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_sys(e, errno, "%s", dir)
+		      : nested_refuse(fd, dir, NULL, &t->rec, e);
+}
+
 int inplace_begin(const struct txn *t, struct err *e)
 {
-	if (inplace_check(txn_in_place(&t->rec), e) < 0 ||
-	    inplace_snapshot(&t->rec, BEFORE, e) < 0)
+	if (inplace_snapshot(&t->rec, BEFORE, e) < 0 || inplace_check_again(t, e) < 0)
 		return -1;
 	await_tick();
 	return 0;
@@ -129,6 +140,17 @@ static bool has_snapshot(int place, const char *name)
 	struct stat st;
 
 	return fstatat(place, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool inplace_has_end(const struct txn *t)
+{
+	struct err ignored;
+	AUTO_CLOSE int place = -1;
+
+	if (!txn_in_place(&t->rec))
+		return true;
+	place = inplace_open(&t->rec, &ignored);
+	return place >= 0 && has_snapshot(place, END);
 }
 
 void inplace_end(const struct txn *t)
@@ -147,117 +169,6 @@ void inplace_end(const struct txn *t)
 }
 
 /* --- what differs --- */
-
-void trees_close(struct trees *t)
-{
-	ck_state_free(&t->before);
-	ck_state_free(&t->now);
-	ck_state_free(&t->edges);
-	cleanup_close(&t->layer.past);
-	cleanup_close(&t->layer.live);
-}
-
-static bool below_edge(const struct ck_state *edges, const char *rel)
-{
-	for (size_t i = 0; i < edges->n; i++)
-		if (path_within(rel, edges->v[i]->rel))
-			return true;
-	return false;
-}
-
-/* What is mounted below, or is a subvolume of its own, is no part of a snapshot. */
-static void leave_out(struct ck_state *s, const struct ck_state *edges)
-{
-	size_t k = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (below_edge(edges, s->v[i]->rel))
-			ck_unref(s->v[i]);
-		else
-			s->v[k++] = s->v[i];
-	s->n = k;
-}
-
-static void find_edges(const struct ck_state *s, struct ck_state *edges)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (s->v[i]->flags & CK_EDGE)
-			ck_state_add(edges, ck_ref(s->v[i]));
-}
-
-/*
- * Is it a store of stet's? Where the subvolume is all that there is of its mount, stores lie at its
- * top. One of another user's is not ours to look at; as root we could be shown anything under such
- * a name.
- */
-static bool is_store(const char *rel, const struct ident *id)
-{
-	char *end;
-	unsigned long uid;
-
-	if (strncmp(rel, STORE_NAME, strlen(STORE_NAME)) != 0 || !S_ISDIR(id->mode))
-		return false;
-	uid = strtoul(rel + strlen(STORE_NAME), &end, 10);
-	return !*end && end != rel + strlen(STORE_NAME) && id->uid == uid &&
-	       (uid == geteuid() || geteuid() != 0);
-}
-
-int trees_scan(const struct trees *t, int fd, struct ck_state *out, struct err *e)
-{
-	struct ck_layer l = t->layer;
-	struct ck_layers one = { &l, 1 };
-	struct ck_scan s = { .layers = &one, .whole = true, .edge = is_store };
-
-	l.up = fd;
-	if (ck_scan(&s, out, e) < 0)
-		return -1;
-	leave_out(out, &t->edges);
-	return 0;
-}
-
-int trees_open(const struct txn_record *r, int now, struct trees *t, struct err *e)
-{
-	const char *dir = txn_in_place(r);
-	AUTO_CLOSE int place = inplace_open(r, e), other = now;
-
-	*t = (struct trees){ .layer = { .up = -1,
-					.host = -1,
-					.objects = -1,
-					.past = -1,
-					.live = -1,
-					.path = dir,
-					.lax = geteuid() != 0 } };
-	t->layers = (struct ck_layers){ &t->layer, 1 };
-	if (place < 0)
-		return -1;
-	t->layer.past = openat(place, BEFORE,
-			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (t->layer.past < 0)
-		return err_sys(e, errno, "the snapshot of %s is gone", dir);
-	t->layer.live = other >= 0 ? TAKE_FD(other)
-				   : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t->layer.live < 0)
-		return err_sys(e, errno, "%s", dir);
-	t->layer.host = t->layer.up = t->layer.live;
-	if (trees_scan(t, t->layer.past, &t->before, e) < 0 ||
-	    trees_scan(t, t->layer.live, &t->now, e) < 0)
-		return -1;
-	find_edges(&t->before, &t->edges);
-	find_edges(&t->now, &t->edges);
-	leave_out(&t->before, &t->edges);
-	leave_out(&t->now, &t->edges);
-	return 0;
-}
-
-int trees_past(const struct txn_record *r, const char *name)
-{
-	struct err ignored;
-	AUTO_CLOSE int place = inplace_open(r, &ignored);
-
-	return place < 0 ? -1
-			 : openat(place, name,
-				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
 
 static int make_pair(const struct txn_record *r, struct txn_sides *s, struct err *e)
 {
@@ -337,7 +248,7 @@ static bool is_as_left(const struct txn_record *r)
 	struct trees t;
 
 	if (fd >= 0 && trees_open(r, -1, &t, &ignored) == 0 &&
-	    trees_scan(&t, fd, &end, &ignored) == 0)
+	    trees_scan(&t, fd, &end, NULL, &ignored) == 0)
 		same = !timeline_differ(&end, &t.now);
 	ck_state_free(&end);
 	if (fd >= 0)

@@ -11,8 +11,19 @@
  * back makes that what it was. Everything else that they write is captured as always.
  */
 
-/* Fails with ERR_UNSUPPORTED if @dir is not the top of a subvolume, and says so. */
-int inplace_check(const char *dir, struct err *e);
+/*
+ * Fails with ERR_UNSUPPORTED if @dir is not the top of a subvolume that this user may snapshot and
+ * write to, or if another subvolume is nested in @dir outside of the paths in @closed, which are
+ * those of --read-only (NULL-ended or NULL).
+ */
+int inplace_check(const char *dir, char *const *closed, struct err *e);
+
+/*
+ * Looks again for nested subvolumes, before the command or a visit runs: ERR_UNSUPPORTED if one lies
+ * outside of what the transaction's record says is hidden or read-only. Returns 0 for a transaction
+ * that does not work in place.
+ */
+int inplace_check_again(const struct txn *t, struct err *e);
 
 /* Makes the snapshot; before anything runs. The layers are there. */
 int inplace_begin(const struct txn *t, struct err *e);
@@ -35,6 +46,12 @@ void txn_sides_close(struct txn_sides *s);
  * later is known as theirs. If that fails, nobody knows whose a change is.
  */
 void inplace_end(const struct txn *t);
+/*
+ * Does the snapshot of the end exist? Without it, a mount that was made meanwhile may cover changes
+ * of the command. True for a transaction that does not work in place.
+ */
+bool inplace_has_end(const struct txn *t);
+
 /*
  * A visit begins. 1: what it does is the transaction's, inplace_end() is to follow; 0: there is
  * others' work since the end, from which it could not be told: it counts as theirs.

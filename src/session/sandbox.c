@@ -372,7 +372,7 @@ static int load_policy(struct sandbox *s, const struct sandbox_ask *ask,
 static int work_in_place(const struct home *h, const char *workspace,
 			 struct sandbox_wish *w, struct err *e)
 {
-	if (inplace_check(workspace, e) < 0)
+	if (inplace_check(workspace, w->read_only, e) < 0)
 		return -1;
 	if (path_within(h->dir, workspace)) {
 		err_set(e, ERR_UNSUPPORTED,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -216,6 +218,31 @@ static void hide_left_stores(struct plan *p, const char *path)
 	}
 }
 
+/*
+ * Hides the stores of all users at the top of a workspace that is worked on in place. The comparison
+ * at the end leaves these stores out, so the command must not be able to change them.
+ */
+static int hide_top_stores(struct plan *p, const char *path, struct err *e)
+{
+	AUTO_CLOSEDIR DIR *d = opendir(path);
+	struct dirent *de;
+
+	if (!d)
+		return err_sys(e, errno, "cannot read %s", path);
+	while ((de = readdir(d))) {
+		AUTO_FREE char *store = NULL;
+		struct stat st;
+
+		if (strncmp(de->d_name, STORE_NAME, strlen(STORE_NAME)) != 0 ||
+		    fstatat(dirfd(d), de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISDIR(st.st_mode) || !store_named(de->d_name, st.st_uid))
+			continue;
+		store = join(path, de->d_name);
+		hide_everywhere(p, store);
+	}
+	return 0;
+}
+
 /* Those that are far from all that this one works in. */
 static int hide_known_stores(struct plan *p, struct err *e)
 {
@@ -308,8 +335,11 @@ int plan_hidden(struct plan *p, struct err *e)
 	for (size_t i = 0; i < p->nclosed; i++)
 		hide_left_stores(p, p->closed[i]);
 	/* The snapshot may lie there, and what a commit across filesystems has left. */
-	if (v->in_place)
+	if (v->in_place) {
 		hide_left_stores(p, v->workspace);
+		if (hide_top_stores(p, v->workspace, e) < 0)
+			return -1;
+	}
 	if (hide_known_stores(p, e) < 0)
 		return -1;
 	v->nstores = v->nhidden;

@@ -49,6 +49,13 @@ bool store_fs_lower(const char *fstype)
 	return !listed(fstype, bad);
 }
 
+bool store_named(const char *name, uid_t owner)
+{
+	AUTO_FREE char *own = xasprintf(STORE_NAME "%u", (unsigned)owner);
+
+	return strcmp(name, own) == 0;
+}
+
 /*
  * What a layer says about deleted and replaced directories is in user attributes. There are
  * none on a tmpfs before Linux 6.6, nor where they were switched off: a layer can be mounted

@@ -2,6 +2,9 @@
 #ifndef STET_SNAP_STORE_H
 #define STET_SNAP_STORE_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "snap/view.h"
 #include "sys/mountinfo.h"
@@ -21,6 +24,10 @@
  */
 int store_for(const struct mountinfo *mi, const char *state_dir, const char *path,
 	      char **out, struct err *e);
+
+/* Is @name the name of a store of the user @owner, `.stet-<uid>`? */
+#define STORE_NAME ".stet-"
+bool store_named(const char *name, uid_t owner);
 
 /*
  * The stores that were ever made elsewhere than in the state directory, each ended by NUL: a file

@@ -140,7 +140,9 @@ static int visit(struct op_ctx *ctx, struct home *h, struct txn *t, struct view 
 
 	/* Whatever is still done for it is done again afterwards. */
 	housekeep_stop(h, t->rec.id);
-	resumed = txn_resume(h, v, t, e) < 0 ? -1 : inplace_resume(t, e);
+	resumed = inplace_check_again(t, e) < 0 || txn_resume(h, v, t, e) < 0
+			  ? -1
+			  : inplace_resume(t, e);
 	if (resumed < 0) {
 		housekeep_again(h, t);
 		return -1;

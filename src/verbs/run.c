@@ -222,7 +222,7 @@ static int settle(struct op_ctx *ctx, struct home *h, struct txn *t,
 	if (res->run.reason == RUN_POLICY)
 		action = RUN_ACTION_ROLLBACK; /* whatever the options say */
 	res->decided = action != RUN_ACTION_NONE;
-	if (!res->ntops && !wrote_through(&t->rec) &&
+	if (!res->ntops && !wrote_through(&t->rec) && inplace_has_end(t) &&
 	    (action == RUN_ACTION_NONE || action == RUN_ACTION_COMMIT ||
 	     (d->all_or_nothing && action == RUN_ACTION_ROLLBACK))) {
 		if (d->all_or_nothing || !timeline_worth(h, t->rec.id)) {
@@ -480,7 +480,8 @@ const struct verb verb_run = {
 		"\n"
 		"With --backend btrfs the workspace is not captured: COMMAND works on the real "
 		"tree, of which a snapshot is made first. It must be a btrfs subvolume of your "
-		"own. stet status and diff compare with the snapshot, stet rollback makes what "
+		"own, and others nested in it must be --read-only. "
+		"stet status and diff compare with the snapshot, stet rollback makes what "
 		"the run changed what it was, and leaves what others did since it ended; a commit "
 		"only lets the snapshot go. What lies elsewhere is "
 		"captured as always. There are no checkpoints, and a rollback cannot be undone.\n"

@@ -20,7 +20,8 @@ the namespace.
   shared            a directory of USER, with one of root's in it that holds a mount of root's and
                     one of USER, a large file and a directory of USER
   subvol            a btrfs of root's, `top`, with user_subvol_rm_allowed, in which USER has a subvolume
-                    `nested`; two more of it mounted by themselves: `mine`, USER's, and `roots`
+                    `nested`, and `stores` with the stores of two others; two more of it mounted by
+                    themselves: `mine`, USER's, and `roots`
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
   dead              one in user space whose server is gone
   cgroup            a cgroup of version 2 that belongs to USER, in which COMMAND runs: a file
@@ -133,7 +134,7 @@ def make_subvol(where, who, images):
     os.unlink(image)
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         (device,) = [x.split()[-2] for x in f if x.split()[4] == f"{where}/top"]
-    for name, at in (("nested", None), ("@mine", "mine"), ("@roots", "roots")):
+    for name, at in (("nested", None), ("stores", None), ("@mine", "mine"), ("@roots", "roots")):
         command("btrfs", "-q", "subvolume", "create", f"{where}/top/{name}")
         if at != "roots":
             os.chown(f"{where}/top/{name}", who.uid, who.gid)
@@ -141,6 +142,12 @@ def make_subvol(where, who, images):
             os.chmod(f"{where}/top/{name}", 0o777)
         if at:
             command("mount", "-o", f"subvol={name}", device, f"{where}/{at}")
+    for uid in (0, 1):
+        store = f"{where}/top/stores/.stet-{uid}"
+        os.mkdir(store, 0o700)
+        with open(f"{store}/f", "w", encoding="ascii") as f:
+            f.write("another's\n")
+        os.chown(store, uid, uid)
 
 
 def make_dead(where, who, images):

@@ -203,20 +203,6 @@ def test_what_is_captured_as_always(stet, sub, home):
     assert not (sub / "here").exists() and not os.path.exists(home / "elsewhere")
 
 
-def test_subvolumes_below_are_left_alone(stet, sub):
-    inner = sub / "inner"
-    subprocess.run(["btrfs", "-q", "subvolume", "create", inner], check=True)
-    (inner / "precious").write_text("1")
-    run(stet, sub, "echo 1 > a; echo 2 > inner/written; mkdir made; echo 1 > made/1").ok()
-    late = sub / "made/late"
-    subprocess.run(["btrfs", "-q", "subvolume", "create", late], check=True)
-    (late / "precious").write_text("1")
-    stet("rollback", cwd=sub).ok()
-    assert (sub / "a").read_text() == "a\n"
-    assert sorted(os.listdir(inner)) == ["precious", "written"], "no part of the snapshot"
-    assert os.listdir(sub / "made") == ["late"] and os.listdir(late) == ["precious"]
-
-
 def test_refused(stet, sub, filesystem, home):
     (sub / "dir").mkdir()
     plain = pathlib.Path(filesystem("btrfs")) / f"plain-{os.getpid()}"
