@@ -399,6 +399,31 @@ static int plan_root(struct plan *p, struct err *e)
 	return show_work(p, p->rq->cwd, e);
 }
 
+static bool has_step(const struct plan *p, const char *path)
+{
+	for (size_t i = 0; i < p->v->nsteps; i++)
+		if (strcmp(p->v->steps[i].target, path) == 0)
+			return true;
+	return false;
+}
+
+int plan_written(struct plan *p, const char *path, struct err *e)
+{
+	for (size_t i = 0; i < p->mi.n; i++) {
+		const struct mountpoint *m = &p->mi.v[i];
+
+		if (!m->visible || !path_within(m->target, path) ||
+		    has_step(p, m->target) || access(m->target, F_OK) < 0)
+			continue;
+		if (plan_is_window(m))
+			plan_step(p, STEP_MASK, m->target, NULL, 0, "the host's own");
+		else if (!store_fs_lower(m->fstype) &&
+			 plan_show(p, m->target, "read-only", e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* A private directory covers what the host has there: where we work must show again. */
 static int show_through(struct plan *p, const char *path, struct err *e)
 {

@@ -7,6 +7,12 @@
 /* trees.c: overlays and binds for what is on the disk. */
 int plan_trees(struct plan *p, struct err *e);
 
+/*
+ * trees.c: the bind of a written-through @path shows the mounts below it as well. Masks those that are
+ * windows, and makes other filesystems of the kernel read-only. A mount that has a step is left alone.
+ */
+int plan_written(struct plan *p, const char *path, struct err *e);
+
 /* trees.c: what of a mount's attributes holds inside, too. */
 uint64_t plan_attrs(const struct mountpoint *m);
 

@@ -314,6 +314,9 @@ static int plan_binds(struct plan *p, struct err *e)
 				      (v->nthrough + 1) * sizeof(*v->through));
 		v->through[v->nthrough++] = xstrdup(*s);
 	}
+	for (size_t i = 0; i < v->nthrough; i++)
+		if (plan_written(p, v->through[i], e) < 0)
+			return -1;
 	return 0;
 }
 

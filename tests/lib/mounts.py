@@ -22,6 +22,8 @@ the namespace.
   subvol            a btrfs of root's, `top`, with user_subvol_rm_allowed, in which USER has a subvolume
                     `nested`, and `stores` with the stores of two others; two more of it mounted by
                     themselves: `mine`, USER's, and `roots`
+  mounted           a btrfs subvolume `ws` of USER with mounts below: a tmpfs of USER at x/deep/m, and the
+                    kernel's own at c/deep/proc, c/sys and p
   fuse              a file system in user space that lacks RENAME_EXCHANGE and _NOREPLACE
   dead              one in user space whose server is gone
   cgroup            a cgroup of version 2 that belongs to USER, in which COMMAND runs: a file
@@ -148,6 +150,20 @@ def make_subvol(where, who, images):
         with open(f"{store}/f", "w", encoding="ascii") as f:
             f.write("another's\n")
         os.chown(store, uid, uid)
+
+
+def make_mounted(where, who, images):
+    """A workspace in which a machine's administrator has mounted something, as in a chroot."""
+    make_loop("btrfs", where, who, images)
+    ws = f"{where}/ws"
+    command("btrfs", "-q", "subvolume", "create", ws)
+    for name in ("", "x", "x/deep", "x/deep/m", "c", "c/deep", "c/deep/proc", "c/sys", "p"):
+        os.makedirs(f"{ws}/{name}", exist_ok=True)
+        os.chown(f"{ws}/{name}", who.uid, who.gid)
+    command("mount", "-t", "tmpfs", "-o", f"size=1m,mode=755,uid={who.uid},gid={who.gid}", "tmpfs",
+            f"{ws}/x/deep/m")
+    for kind, at in (("proc", "c/deep/proc"), ("sysfs", "c/sys"), ("proc", "p")):
+        command("mount", "-t", kind, kind, f"{ws}/{at}")
 
 
 def make_dead(where, who, images):
@@ -283,6 +299,8 @@ def make(need, where, who, images):
         make_single(where, images)
     elif need == "devices":
         command("mount", "-t", "devtmpfs", "devtmpfs", where)
+    elif need == "mounted":
+        make_mounted(where, who, images)
     elif need == "shared":
         make_shared(where, who)
     elif need == "subvol":
