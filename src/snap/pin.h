@@ -6,8 +6,8 @@
 
 /*
  * Private to the room. pin.c: in a tree that is the host's own, every directory above a mount that
- * keeps something (read-only, or out of sight) becomes a mount itself, so that the kernel refuses
- * to rename it (EBUSY). When all else is planned and sorted.
+ * keeps something (read-only, or out of sight), and above a mount of the host, becomes a mount
+ * itself, so that the kernel refuses to rename it (EBUSY). When all else is planned and sorted.
  */
 void plan_pins(struct plan *p);
 

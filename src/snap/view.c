@@ -478,7 +478,7 @@ bool view_pins_host(const struct view *v)
 	for (size_t i = 0; i < v->nsteps; i++)
 		if (step_is_pin(v, &v->steps[i]))
 			return true;
-	return false;
+	return v->host_mounts;
 }
 
 struct room {

@@ -68,8 +68,9 @@ struct view {
 	size_t nthrough;
 	char **sockets; /* the host's that can be connected to */
 	size_t nsockets;
-	bool in_place; /* see view_request */
-	bool offline;  /* without the host's network */
+	bool in_place;	  /* see view_request */
+	bool host_mounts; /* mounts of the host lie below written-through paths */
+	bool offline;	  /* without the host's network */
 };
 
 struct view_request {
@@ -116,8 +117,9 @@ const struct view *view_copy(const struct view *v, void *mem, size_t size);
 
 /*
  * Does a mount of the view keep something in a tree that is the host's own (written through, worked
- * on in place): read-only, or out of sight? In such a tree the name beneath a mount can be moved or
- * removed by who has mounts of his own, without that one.
+ * on in place): read-only, out of sight, or a mount of the host at its place? In such a tree a
+ * process with a mount namespace of its own, without that mount, could move or remove the name
+ * beneath it.
  */
 bool view_pins_host(const struct view *v);
 
