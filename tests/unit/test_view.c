@@ -87,7 +87,7 @@ static const struct row rows[] = {
 	{ "root: a server's disk with the workspace", "net net/p", "net nfs4 rw", .root = true,
 	  .workspace = "net/p", .steps = "overlay .; overlay net" },
 	{ "root: the host's processes", "p", "p proc rw", .root = true,
-	  .steps = "overlay ." },
+	  .steps = "overlay .; mask p" },
 	{ "root: a hidden disk",     "usb", "usb ext4 rw", .root = true, .hide = "usb",
 	  .steps = "overlay .; mask usb; hidden usb" },
 
