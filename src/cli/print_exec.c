@@ -98,8 +98,10 @@ int print_exec(struct cli *c, const void *req, const void *result, struct err *e
 		show_totals(&b, &res->run.totals);
 		buf_addc(&b, '\n');
 	}
-	if (!common->quiet)
+	if (!common->quiet) {
 		note_project(&b, res->run.project, "was");
+		note_not_copied(&b, c, &res->run);
+	}
 	show_flush(c, &b);
 	return 0;
 }

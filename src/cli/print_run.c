@@ -71,6 +71,22 @@ void note_project(struct buf *b, enum project_policy p, const char *was)
 			p == PROJECT_CHANGED ? "has changed" : "is not allowed yet", was);
 }
 
+void note_not_copied(struct buf *b, struct cli *c, const struct run_res *res)
+{
+	if (!res->not_copied)
+		return;
+	buf_adds(b, "stet: ");
+	show_typed(b, c, res->not_copied);
+	buf_adds(
+		b,
+		" belongs to another owner or group and was not copied into the layer: inside, "
+		"a write to it fails with \"Value too large for defined data type\" (EOVERFLOW). "
+		"Make it yours (chown, chgrp), or leave it out of the transaction: stet run "
+		"--write-through ");
+	show_typed(b, c, res->not_copied);
+	buf_addc(b, '\n');
+}
+
 static void summary(struct buf *b, const struct cli *c, const struct run_res *res)
 {
 	long long id = res->rec.id;
@@ -181,6 +197,7 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 	if (!rq->common.quiet) {
 		summary(&b, c, res);
 		note_project(&b, res->project, "was");
+		note_not_copied(&b, c, res);
 	} else if (res->run.reason == RUN_TIMEOUT) {
 		buf_adds(&b, "stet: time limit reached\n");
 	} else if (res->run.reason == RUN_LIMIT) {

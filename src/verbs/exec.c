@@ -423,6 +423,7 @@ static json_t *exec_json(const void *result)
 	json_object_set_new(o, "ok", json_boolean(res->reason == EXEC_DONE));
 	json_object_set_new(o, "reason", json_string(exec_reason_name(res->reason)));
 	json_set_project(o, res->run.project);
+	json_set_not_copied(o, run);
 	json_object_set_new(o, "fate", json_string(run_fate_name(run->fate)));
 	json_object_set_new(o, "status", json_integer(exec_status(NULL, res)));
 	set_run(o, &res->command);

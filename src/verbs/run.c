@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "diff/list.h"
 #include "diff/walk.h"
@@ -16,6 +17,7 @@
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/sandbox.h"
+#include "snap/foreign.h"
 #include "timeline/timeline.h"
 #include "txn/end.h"
 #include "verbs/commit.h"
@@ -254,8 +256,28 @@ void run_res_free(struct run_res *r)
 	for (i = 0; i < r->npaths; i++)
 		free(r->paths[i].path);
 	free(r->paths);
+	free(r->not_copied);
 	commit_result_free(&r->commit);
 	txn_record_free(&r->rec);
+}
+
+/* Finds an object that the command could not have written: all the kernel says is EOVERFLOW. */
+static char *find_not_copied(const struct txn_record *rec)
+{
+	const struct layer_record *in = NULL;
+	AUTO_FREE char *upper = NULL;
+
+	for (size_t i = 0; i < rec->nlayers; i++) {
+		const struct layer_record *l = &rec->layers[i];
+
+		if (l->kind == LAYER_OVERLAY && path_within(rec->workspace, l->host) &&
+		    (!in || strlen(l->host) > strlen(in->host)))
+			in = l;
+	}
+	if (!in || !in->lax_owner)
+		return NULL;
+	upper = xasprintf("%s/up", in->dir);
+	return layer_left_foreign(in->host, upper, rec->workspace);
 }
 
 static void run_free(void *res)
@@ -274,6 +296,8 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 	r = timeline_settle(h, t, e);
 	if (r == 0)
 		r = sum_up(&t->rec, d, res, e);
+	if (r == 0 && res->run.reason == RUN_EXIT && res->run.status && !d->brief)
+		res->not_copied = find_not_copied(&t->rec);
 	if (r == 0)
 		r = settle(ctx, h, t, d, res, e);
 	else if (txn_end(h, t, res->run.status, run_reason_name(res->run.reason),
@@ -411,6 +435,12 @@ void json_set_project(json_t *o, enum project_policy p)
 			     p == PROJECT_CHANGED ? "changed" : "waiting");
 }
 
+void json_set_not_copied(json_t *o, const struct run_res *res)
+{
+	if (res->not_copied)
+		json_set_str(o, "not_copied", res->not_copied);
+}
+
 json_t *run_json(const void *result)
 {
 	const struct run_res *res = result;
@@ -423,6 +453,7 @@ json_t *run_json(const void *result)
 	if (res->run.reason == RUN_POLICY)
 		json_set_str(o, "rule", res->run.gate.rule);
 	json_set_project(o, res->project);
+	json_set_not_copied(o, res);
 	json_object_set_new(o, "changes", json_totals(&res->totals));
 	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
 	json_object_set_new(o, "run_us", json_integer(res->run.run_us));

@@ -72,12 +72,18 @@ struct run_res {
 	struct commit_result commit;
 	enum project_policy project; /* whether there is one that is not in force */
 	char no_point[768];	     /* why a rule's checkpoint is missing; or empty */
+	/* After a failed command: an object of another owner or group that could not be written
+	 * inside, or NULL. */
+	char *not_copied;
 	bool in_between; /* nothing was changed in the end, but states before it are kept */
 	struct err refusal; /* of the commit that the options asked for; kind 0: none */
 };
 
 /* Sets "project_policy" if there is one that is not in force. */
 void json_set_project(json_t *o, enum project_policy p);
+
+/* Sets "not_copied" to res->not_copied if there is one. */
+void json_set_not_copied(json_t *o, const struct run_res *res);
 
 void run_res_free(struct run_res *res);
 

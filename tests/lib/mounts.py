@@ -108,6 +108,16 @@ def make_foreign(where, who):
     with open(f"{where}/root-0755/file", "w", encoding="ascii") as f:
         f.write("root's\n")
     os.chmod(f"{where}/root-0755/file", 0o644)
+    # Directories of the user's in directories that he cannot write, or that have another group.
+    for name in ("in-group", "in-group/own", "in-root", "in-root/deep", "in-root/deep/own"):
+        os.mkdir(f"{where}/{name}", 0o755)
+    for name, gid in (("in-group", 0), ("in-group/own", who.gid), ("in-root/deep/own", who.gid)):
+        os.chown(f"{where}/{name}", who.uid, gid)
+    os.mkdir(f"{where}/large", 0o755)
+    os.chown(f"{where}/large", who.uid, who.gid)
+    with open(f"{where}/large/file", "wb") as f:
+        f.truncate(65 * MIB)
+    shutil.chown(f"{where}/large/file", who.uid, EXTRA_GROUP)
 
 
 def make_shared(where, who):

@@ -5,6 +5,7 @@ The kernel cannot copy such objects into a layer, so stet does it before the com
 what the command leaves alone must be as if that had never happened.
 """
 import os
+import re
 import subprocess
 
 import pytest
@@ -22,6 +23,70 @@ def seen(place):
     for d in tree.values():
         d.pop("mtime", None)
     return tree
+
+
+def other_group():
+    """One of the user's groups, and not his first."""
+    return 1 if ROOT else next(g for g in os.getgroups() if g != os.getgid())
+
+
+def there_and_back(stet, top, place):
+    """What was made in @place, and in nothing around it, is committed, undone and done again."""
+    before = seen(top)
+    assert stet.changes("t1", cwd=place) == {os.fsencode(f"{place}/{n}"): "A" for n in ("new", "d", "d/n")}
+    commit(stet, place, tx="t1").ok()
+    assert sorted(os.listdir(place)) == ["d", "new"]
+    undo(stet, place, "t1").ok()
+    assert differences(before, seen(top)) == []
+    redo(stet, place, "t1").ok()
+    undo(stet, place, "t1").ok()
+    stet("rollback", "t1", cwd=place).ok()
+    assert differences(before, seen(top)) == []
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o2775, 0o1777])
+def test_workspace_below_another_group(stet, home, mode):
+    """The kernel copies the directories above up first."""
+    place = home / "around" / "group" / "between" / "work"
+    place.mkdir(parents=True)
+    os.chown(home / "around" / "group", -1, other_group())
+    (home / "around" / "group").chmod(mode)
+    script = "echo n > new; mkdir d; echo n > d/n; test -w ../.. && stat -c %a ../.."
+    assert stet.sh(script, cwd=place).ok().out == f"{mode:o}\n"
+    there_and_back(stet, home / "around", place)
+
+
+@pytest.mark.parametrize("where", ["in-group/own", "in-root/deep/own"])
+def test_in_directories_below_others(stet, filesystem, where):
+    """What is somebody else's around them is as closed as outside."""
+    top = filesystem("foreign")
+    may = "open" if ROOT or where.startswith("in-group") else "closed"
+    script = f"cd {where}; echo n > new; mkdir d; echo n > d/n; test -w .. && echo open || echo closed"
+    r = stet.sh(script, cwd=top).ok()
+    assert r.out == f"{may}\n"
+    there_and_back(stet, top, os.path.join(top, where))
+
+
+@pytest.mark.skipif(ROOT, reason="impossible here: root's view maps every group")
+def test_what_was_too_large_to_copy(stet, filesystem):
+    """It keeps nobody from running; who fails hears why that may be."""
+    place = os.path.join(filesystem("foreign"), "large")
+    stet.sh("echo n > new; rm new; cat file > /dev/null", cwd=place).ok()
+    r = stet("run", "--", "sh", "-c", "echo more >> file", cwd=place)
+    assert r.rc != 0 and "too large" in r.err
+    assert re.search(r"(?m)^stet: file belongs to another owner or group .*EOVERFLOW", r.err), r
+    assert "--write-through file" in r.err
+    for verb in ("run", "exec"):
+        r = stet(verb, "--json", "--", "sh", "-c", "echo more >> file", cwd=place)
+        assert f'"not_copied":"{place}/file"' in r.out + r.err, r
+        r = stet(verb, "--json", "--", "true", cwd=place).ok()
+        assert "not_copied" not in r.out + r.err
+    assert "EOVERFLOW" not in stet("run", "-q", "--", "false", cwd=place).err
+    assert "EOVERFLOW" not in stet("run", "--", "false", cwd=os.path.dirname(place) + "/much/deep").err
+    stet.sh("printf x | dd of=file bs=1 conv=notrunc status=none", cwd=place, opts=("--write-through", "file")).ok()
+    with open(f"{place}/file", "rb") as f:
+        assert f.read(1) == b"x"
+    shell("printf '\\0' | dd of=file bs=1 conv=notrunc status=none", place)
 
 
 # What is done there, as outside.
@@ -74,7 +139,7 @@ def test_what_only_its_owner_may_do(stet, filesystem, script):
 
 def of_the_group(work):
     """Files of one of the user's other groups."""
-    other = 1 if ROOT else next(g for g in os.getgroups() if g != os.getgid())
+    other = other_group()
     shell("echo 0 > own; echo 0 > g; ln g twin; setfacl -m u:nobody:rw g; setfattr -n user.k -v v g; "
           "mkdir gd; setfacl -d -m u:nobody:rwx gd; setfattr -n user.k -v v gd; echo 0 > gone; "
           "truncate -s 4M sparse", work)
