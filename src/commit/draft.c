@@ -93,6 +93,26 @@ static int pack_xattrs(struct draft *d, const struct change *c, struct plan_rec 
 	return 0;
 }
 
+/* Adds the step that makes a directory for a chosen path, with the attributes of the command's. */
+static int add_mkdir(struct draft *d, struct plan_rec *r, struct err *e)
+{
+	buf_reset(&d->xa);
+	if (apply_pack(d->a, r->layer, r->rel, false, &d->xa, e) < 0)
+		return -1;
+	r->kind = PLAN_MKDIR;
+	r->flags |= PLAN_XATTR | (apply_is_copy(d->a, r->layer, r->rel) ? 0 : PLAN_BARE);
+	r->nxbefore = 0;
+	r->xafter = buf_str(&d->xa);
+	r->nxafter = (uint32_t)d->xa.len;
+	if (draft_add(d, r, e) < 0)
+		return -1;
+	r->flags &= ~(unsigned)PLAN_XATTR;
+	r->nxafter = 0;
+	r->before = (struct ident){ 0 }; /* a new one */
+	draft_later(d, r->rel, r, true);
+	return 0;
+}
+
 static bool holds(const struct plan_rec *dir, uint32_t layer, const char *rel)
 {
 	size_t n = strlen(dir->rel);
@@ -305,8 +325,7 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 	AUTO_FREE char *rel = xstrdup(c->rel);
 
 	for (char *s = strchr(rel, '/'); s; s = strchr(s + 1, '/')) {
-		struct plan_rec r = { .kind = PLAN_MKDIR,
-				      .layer = (uint32_t)c->layer,
+		struct plan_rec r = { .layer = (uint32_t)c->layer,
 				      .rel = rel,
 				      .flags = PLAN_IS_DIR };
 
@@ -322,15 +341,11 @@ static int need_parents(struct draft *d, const struct change *c, struct err *e)
 		if (r.before.mode && !S_ISDIR(r.before.mode))
 			no_directory(d, c, &r);
 		if (!S_ISDIR(r.before.mode)) {
-			bool copy = apply_is_copy(d->a, r.layer, rel);
-
 			if (!r.before.mode)
-				lost_directory(d, c, &r, copy);
-			r.flags |= copy ? 0 : PLAN_BARE;
-			if (draft_add(d, &r, e) < 0)
+				lost_directory(d, c, &r,
+					       apply_is_copy(d->a, r.layer, rel));
+			if (add_mkdir(d, &r, e) < 0)
 				return -1;
-			r.before = (struct ident){ 0 }; /* a new one */
-			draft_later(d, rel, &r, true);
 			buf_reset(&d->made);
 			buf_adds(&d->made, rel);
 		}
@@ -360,14 +375,8 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 		return one_of_several(d, r, e);
 	if (!S_ISDIR(r->after.mode))
 		return draft_add(d, r, e);
-	if (!r->before.mode && is_split(d, c->path)) {
-		r->kind = PLAN_MKDIR;
-		r->flags |= apply_is_copy(d->a, r->layer, c->rel) ? 0 : PLAN_BARE;
-		if (draft_add(d, r, e) < 0)
-			return -1;
-		draft_later(d, c->rel, r, true);
-		return 0;
-	}
+	if (!r->before.mode && is_split(d, c->path))
+		return add_mkdir(d, r, e);
 	/* It moves when the links in it are in order. */
 	if ((d->nwholes & (d->nwholes - 1)) == 0)
 		d->wholes = xrealloc(d->wholes, (d->nwholes ? 2 * d->nwholes : 8) *

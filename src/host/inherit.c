@@ -10,6 +10,7 @@
 #include "host/inherit.h"
 #include "host/known.h"
 #include "journal/op_rows.h"
+#include "plan/content.h"
 #include "txn/find.h"
 #include "txn/parts.h"
 
@@ -30,6 +31,20 @@ bool known_tells(const struct op_record *r, bool *undone)
 	       (r->state == OP_DONE || r->state == OP_REVERSED);
 }
 
+bool known_attrs(const struct plan_rec *r, bool undone, bool digests, uint64_t *out)
+{
+	undone = undone || r->flags & PLAN_UNDONE;
+	if (!(r->flags & PLAN_XATTR) || (r->kind != PLAN_DIR && r->kind != PLAN_MKDIR) ||
+	    (digests && r->nxbefore != sizeof(*out)))
+		return false;
+	if (digests)
+		memcpy(out, r->xbefore, sizeof(*out));
+	else
+		*out = undone ? apply_digest_dir(r->xbefore, r->nxbefore)
+			      : apply_digest_dir(r->xafter, r->nxafter);
+	return true;
+}
+
 struct heritage {
 	struct home *h;
 	int from;
@@ -37,6 +52,7 @@ struct heritage {
 	uint32_t *layers; /* the other's layer for each, or UINT32_MAX */
 	size_t nlayers;
 	bool undone;
+	bool digests;  /* the list at hand was handed down to @from by its own origin */
 	int64_t moved; /* until then the other may have moved ctimes itself */
 };
 
@@ -53,6 +69,7 @@ static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct heritage *g = arg;
 	struct plan_rec copy = *r;
+	uint64_t digest;
 
 	if (r->layer >= g->nlayers || g->layers[r->layer] == UINT32_MAX)
 		return 0;
@@ -62,6 +79,10 @@ static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
 	copy.nxafter = 0; /* no content */
 	if (r->kind != PLAN_BASE)
 		copy.nxbefore = 0;
+	if (known_attrs(r, g->undone, g->digests, &digest)) {
+		copy.xbefore = (const char *)&digest;
+		copy.nxbefore = sizeof(digest);
+	}
 	return plan_add(g->out, &copy, e);
 }
 
@@ -76,6 +97,7 @@ static int hand_down_list(struct heritage *g, const char *name, bool undone,
 	if (plan_open(g->from, name, &p, e) < 0)
 		return -1;
 	g->undone = undone;
+	g->digests = strcmp(name, INHERITED) == 0;
 	r = plan_each(p, false, hand_down, g, e);
 	plan_close(p);
 	return r;

@@ -7,6 +7,13 @@
 /* Does the operation say what is on the host? *undone: that is what was there before it. */
 bool known_tells(const struct op_record *r, bool *undone);
 
+/*
+ * Gives a digest (plan/content.h) of the extended attributes that a directory has after the step @r
+ * of such an operation; false if @r says nothing of them. @digests: @r comes from a list that was
+ * handed down to a fork, which holds the digest itself.
+ */
+bool known_attrs(const struct plan_rec *r, bool undone, bool digests, uint64_t *out);
+
 /* Until when the transaction that @dir's has its knowledge from may have moved things; 0: none. */
 int64_t known_inherited_at(int dir);
 

@@ -37,7 +37,6 @@ struct version {
 	bool doubt;   /* no longer there then, perhaps */
 	/* A directory whose names alone a commit has changed: who else set these is older. */
 	bool mode_as_found, owner_as_found;
-	bool dressed; /* a directory that has got other extended attributes */
 	bool hint; /* a digest for a version that is told elsewhere; no version of its own */
 	int64_t whole_at; /* a directory that we put there with all that is in it: since then */
 };
@@ -111,10 +110,12 @@ static bool add_attributes(struct version *v, const struct version *said)
 /* Does it say what the version holds? Of a directory: which extended attributes it has. */
 static bool adds_digest(const struct version *v, const struct version *said)
 {
-	if (!said->has_digest || v->has_digest || v->dressed || v->late || v->doubt)
+	if (!said->has_digest || v->has_digest || v->late || v->doubt)
 		return false;
-	return S_ISDIR(v->id.mode) ? ident_is(&v->id, &said->id)
-				   : ident_same(&v->id, &said->id);
+	if (!S_ISDIR(v->id.mode))
+		return ident_same(&v->id, &said->id);
+	/* The inode of a directory that we made is not known. */
+	return said->made || ident_is(&v->id, &said->id);
 }
 
 /*
@@ -142,10 +143,8 @@ static void tell(struct known *k, uint32_t layer, const char *rel,
 		bool whole = said->whole_at && !v.whole_at && ident_is(&v.id, &said->id);
 		bool attributes = add_attributes(&v, said);
 
-		if (!digest && !whole && !attributes && v.ours >= said->ours &&
-		    v.dressed >= said->dressed)
+		if (!digest && !whole && !attributes && v.ours >= said->ours)
 			return;
-		v.dressed |= said->dressed;
 		if (digest)
 			v.digest = said->digest;
 		if (whole)
@@ -161,6 +160,7 @@ struct reading {
 	struct known *k;
 	bool undone;
 	bool hints;
+	bool digests;  /* see known_attrs() */
 	int64_t begun; /* the operation; 0: it is none */
 };
 
@@ -208,7 +208,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		v.id.ino = r->before.ino;
 		v.id.btime = r->before.btime;
 		v.ours = true;
-		v.dressed = r->flags & PLAN_XATTR;
+		v.has_digest = known_attrs(r, undone, rd->digests, &v.digest);
 		/* What it had since before the beginning is what the command found. */
 		found = r->before.ctime >= rd->k->begin;
 		v.mode_as_found = found && (r->flags & PLAN_TIMES ||
@@ -219,6 +219,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		break;
 	case PLAN_MKDIR:
 		v.made = !undone;
+		v.has_digest = v.made && known_attrs(r, false, rd->digests, &v.digest);
 		break;
 	case PLAN_LINK:
 		/* The inode of a name in a staged directory is not known. */
@@ -249,7 +250,7 @@ static int read_plan(struct reading *rd, int dir, const char *name, struct err *
 
 bool known_read(struct known *k, int dir, const char *name)
 {
-	struct reading rd = { .k = k };
+	struct reading rd = { .k = k, .digests = strcmp(name, INHERITED) == 0 };
 	struct err e;
 
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -413,17 +414,23 @@ static bool same_size(const struct version *s, const char *rel, const struct ide
 	return s->id.size == host->size || (s->has_digest && gitindex_name(rel));
 }
 
+/* Does the host's object hold what this version held, as far as that is known? */
+static bool has_digest_of(const struct version *s, struct apply *a, uint32_t layer,
+			  const char *rel)
+{
+	uint64_t digest;
+
+	return !s->has_digest ||
+	       (apply_digest(a, layer, rel, &digest, NULL, 0) && digest == s->digest);
+}
+
 bool known_touched(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 		   const struct ident *host)
 {
 	const struct version *s = find(k, layer, rel);
-	uint64_t digest;
 
-	if (!s || (!s->ours && !s->made) || s->mode_as_found || s->owner_as_found ||
-	    !same_attributes(&s->id, host))
-		return false;
-	return !s->has_digest ||
-	       (apply_digest(a, layer, rel, &digest, NULL, 0) && digest == s->digest);
+	return s && (s->ours || s->made) && !s->mode_as_found && !s->owner_as_found &&
+	       same_attributes(&s->id, host) && has_digest_of(s, a, layer, rel);
 }
 
 /* A file can be written and given its old mtime again, a FIFO or a directory an ACL: only the ctime
@@ -478,7 +485,6 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 			 const char *rel, const struct ident *host)
 {
 	const struct version *s = find(k, layer, rel);
-	uint64_t digest;
 
 	if (!s || (!s->id.mode && host->mode))
 		return KNOWN_NOTHING;
@@ -495,7 +501,7 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 	if (!same_attributes(&s->id, host) || (!same_size(s, rel, host) && !s->made))
 		return KNOWN_OTHER;
 	if (s->made)
-		return KNOWN_SAME;
+		return has_digest_of(s, a, layer, rel) ? KNOWN_SAME : KNOWN_OTHER;
 	/* Of all but a file the inode is what it is for life; a directory's times move with what
 	 * is put into it, for which each of the names answers by itself. */
 	if (!S_ISREG(host->mode) && !s->has_digest && ident_is(&s->id, host))
@@ -506,10 +512,8 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return ident_same(&s->id, host) && is_put_back(k, layer, rel, host)
 			       ? KNOWN_SAME
 			       : KNOWN_OTHER;
-	return s->has_digest && apply_digest(a, layer, rel, &digest, NULL, 0) &&
-			       digest == s->digest
-		       ? KNOWN_SAME
-		       : KNOWN_OTHER;
+	return s->has_digest && has_digest_of(s, a, layer, rel) ? KNOWN_SAME
+								: KNOWN_OTHER;
 }
 
 /* The place for what is found out about @key; what was there about another goes. */
@@ -743,15 +747,13 @@ bool known_is(struct known *k, struct apply *a, uint32_t layer, const char *rel,
 	      const struct ident *host)
 {
 	const struct version *s = find(k, layer, rel);
-	uint64_t digest;
 
 	if (!s || !s->id.mode || !host->mode || s->late || s->doubt)
 		return false;
 	if (s->is_base && ident_same(&s->id, host) && s->id.ctime == host->ctime)
 		return true;
 	return s->has_digest && same_attributes(&s->id, host) &&
-	       same_size(s, rel, host) && apply_digest(a, layer, rel, &digest, NULL, 0) &&
-	       digest == s->digest;
+	       same_size(s, rel, host) && has_digest_of(s, a, layer, rel);
 }
 
 bool known_has(struct known *k, uint32_t layer, const char *rel)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -103,25 +104,62 @@ static void pack_one(struct buf *out, const char *attr, const struct buf *value)
 	buf_add(out, buf_str(value), n[1]);
 }
 
-int meta_pack(int dirfd, const char *name, struct buf *out)
-{
-	AUTO_BUF struct buf list = BUF_INIT, value = BUF_INIT, tmp = BUF_INIT;
-	int r = fs_xattr_list(dirfd, name, &list);
+struct listed {
+	const char *attr;
+	char *plain;
+};
 
-	if (r < 0)
-		return r;
-	for (const char *a = buf_str(&list); a < buf_str(&list) + list.len;
+static int by_plain_name(const void *a, const void *b)
+{
+	return strcmp(((const struct listed *)a)->plain,
+		      ((const struct listed *)b)->plain);
+}
+
+static void listed_free(struct listed *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(v[i].plain);
+	free(v);
+}
+
+/* Sorted: the filesystem lists attributes in an order of its own, which depends on their past. */
+static struct listed *list_kept(const struct buf *list, size_t *n)
+{
+	AUTO_BUF struct buf tmp = BUF_INIT;
+	struct listed *v = NULL;
+
+	*n = 0;
+	for (const char *a = buf_str(list); a < buf_str(list) + list->len;
 	     a += strlen(a) + 1) {
 		if (!is_kept(a))
 			continue;
-		r = fs_xattr_get(dirfd, name, a, &value);
-		if (r == -ENODATA)
-			continue;
-		if (r < 0)
-			return r;
-		pack_one(out, plain_name(a, &tmp), &value);
+		v = xrealloc(v, (*n + 1) * sizeof(*v));
+		v[(*n)++] = (struct listed){ a, xstrdup(plain_name(a, &tmp)) };
 	}
-	return 0;
+	if (*n > 1)
+		qsort(v, *n, sizeof(*v), by_plain_name);
+	return v;
+}
+
+int meta_pack(int dirfd, const char *name, struct buf *out)
+{
+	AUTO_BUF struct buf list = BUF_INIT, value = BUF_INIT;
+	int r = fs_xattr_list(dirfd, name, &list);
+	struct listed *v;
+	size_t n;
+
+	if (r < 0)
+		return r;
+	v = list_kept(&list, &n);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		r = fs_xattr_get(dirfd, name, v[i].attr, &value);
+		if (r >= 0)
+			pack_one(out, v[i].plain, &value);
+		else if (r == -ENODATA)
+			r = 0;
+	}
+	listed_free(v, n);
+	return r < 0 ? r : 0;
 }
 
 /* Steps to the next attribute of a packed string; false at its end. */

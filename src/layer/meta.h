@@ -13,8 +13,9 @@
  */
 
 /*
- * Packs the extended attributes into one string of bytes. Marks of overlayfs are left out;
- * attributes that overlayfs had to escape get their own names back.
+ * Packs the extended attributes into one string of bytes, sorted by name: equal attributes give
+ * equal strings. Marks of overlayfs are left out; attributes that overlayfs had to escape get their
+ * own names back.
  */
 int meta_pack(int dirfd, const char *name, struct buf *out);
 

@@ -142,6 +142,11 @@ bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *di
 	return digest_of(a, layer, rel, true, digest, text, max);
 }
 
+uint64_t apply_digest_dir(const char *packed, size_t n)
+{
+	return XXH64(packed, n, 0);
+}
+
 bool apply_digest_up(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest)
 {
 	return digest_of(a, layer, rel, false, digest, NULL, 0);

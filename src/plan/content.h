@@ -12,6 +12,9 @@
 bool apply_digest(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest,
 		  struct buf *text, size_t max);
 
+/* apply_digest() of a directory that has these packed attributes (layer/meta.h). */
+uint64_t apply_digest_dir(const char *packed, size_t n);
+
 /* apply_digest() of the upper's object, which is no directory. */
 bool apply_digest_up(struct apply *a, uint32_t layer, const char *rel, uint64_t *digest);
 

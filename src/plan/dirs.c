@@ -172,6 +172,45 @@ static int unmark_copy(struct apply *a, const struct plan_rec *r, const struct p
 }
 
 /*
+ * The mode of a directory between mkdir(2) and its attributes: a crash may leave one. Nobody else
+ * makes a sticky directory that only its owner may enter.
+ */
+enum { HALF_MADE = S_ISVTX | 0700 };
+
+static bool is_half_made(const struct ident *id)
+{
+	return S_ISDIR(id->mode) && (id->mode & (S_ISVTX | S_IRWXG | S_IRWXO)) == S_ISVTX;
+}
+
+/*
+ * Gives a new directory the attributes of the command's directory, and no others: a default ACL
+ * of the directory around has given it some. The mode 0700 keeps everybody else out until
+ * PLAN_DIR sets the right mode: an ACL grants nothing beyond the mode.
+ */
+static int dress_dir(const struct plan_rec *r, int dir, const char *name)
+{
+	struct ident closed;
+	int x = FAULT_POINT("apply.mkdir-attrs");
+
+	if (x == 0)
+		x = meta_unpack(dir, name, r->xafter, r->nxafter);
+	if (x == 0)
+		x = ident_at(dir, name, &closed);
+	closed.mode = S_IFDIR | 0700 |
+		      (closed.mode & S_ISGID); /* as mkdir(2) has set it */
+	return x == 0 ? meta_set(dir, name, &closed, true) : x;
+}
+
+static int make_dir(const struct plan_rec *r, int dir, const char *name)
+{
+	bool dressed = r->flags & PLAN_XATTR;
+
+	if (mkdirat(dir, name, dressed ? HALF_MADE : 0700) < 0)
+		return -errno;
+	return dressed ? dress_dir(r, dir, name) : 0;
+}
+
+/*
  * Makes a directory in the place of another object, by an exchange: the name is never missing.
  */
 static int mkdir_instead(struct apply *a, const struct plan_rec *r, const struct place *p,
@@ -187,11 +226,11 @@ static int mkdir_instead(struct apply *a, const struct plan_rec *r, const struct
 				      now->mode ? "was changed on the host"
 						: "was deleted on the host",
 				      e);
-	x = FAULT_AT("apply.mkdir-instead") || mkdirat(p->staged, p->sname, 0700) < 0
-		    ? -errno
-		    : 0;
+	x = FAULT_POINT("apply.mkdir-instead");
+	if (x == 0)
+		x = make_dir(r, p->staged, p->sname);
 	if (x == -EEXIST) /* made by the same step before a crash */
-		x = 0;
+		x = r->flags & PLAN_XATTR ? dress_dir(r, p->staged, p->sname) : 0;
 	if (x == 0)
 		x = ident_at(p->staged, p->sname, &dir);
 	if (x < 0)
@@ -271,6 +310,10 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 			return -1;
 		return unmark_copy(a, r, &p, e);
 	}
+	if (is_half_made(&now) && r->flags & PLAN_XATTR) {
+		x = dress_dir(r, p.host, p.name);
+		return x < 0 ? apply_failed(a, r, x, e) : 0;
+	}
 	if (S_ISDIR(now.mode))
 		return 0;
 	if (now.mode)
@@ -281,8 +324,7 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	 */
 	x = move_name(p.old, p.slot, p.host, p.name, RENAME_NOREPLACE);
 	if (x == -ENOENT || x == -EXDEV)
-		x = FAULT_AT("apply.mkdir") || mkdirat(p.host, p.name, 0700) < 0 ? -errno
-										 : 0;
+		x = FAULT_AT("apply.mkdir") ? -errno : make_dir(r, p.host, p.name);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 

@@ -44,7 +44,11 @@ enum plan_flag {
 	PLAN_CROSS =
 		1
 		<< 5, /* upper and host are on different filesystems: see place.staged */
-	PLAN_XATTR = 1 << 4,  /* META, DIR: extended attributes differ too */
+	/*
+	 * META, DIR: extended attributes differ too. MKDIR: the new directory gets @xafter and no
+	 * other attributes.
+	 */
+	PLAN_XATTR = 1 << 4,
 	PLAN_STAGED = 1 << 7, /* LINK: in a staged directory, before that is moved */
 	PLAN_TIMES = 1 << 6,  /* DIR: on the host only the mtime changes */
 	/*

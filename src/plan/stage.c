@@ -106,7 +106,8 @@ int apply_pack(struct apply *a, uint32_t layer, const char *rel, bool host,
 	struct place p;
 	int x;
 
-	if (apply_at(a, &r, &p, e) < 0)
+	/* Of the upper's the host may lack the directory. */
+	if (apply_at(a, &r, &p, e) < 0 && (host || e->kind != ERR_CONFLICT))
 		return -1;
 	x = meta_pack(host ? p.host : p.up, p.name, out);
 	return x < 0 ? apply_failed(a, &r, x, e) : 0;

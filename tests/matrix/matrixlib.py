@@ -283,7 +283,10 @@ def do(stet, top, cell, name, step):
     words = {"some": ["commit", name, "--accept-risky", "--", *some],
              "commit": ["commit", name, "--accept-risky"],
              "undo-some": ["undo", name, "--", *some]}.get(step, [step, name])
-    return stet(*words, cwd=top)
+    r = stet(*words, cwd=top)
+    if "was committed as a whole" in r.err:
+        raise NoCell  # what was chosen in a new directory can be committed alone, not undone
+    return r
 
 
 def prelude(stet, top, cell, name, edit):
@@ -332,6 +335,8 @@ def parts_of(step, now, full, first, some):
             goal.pop(p, None)
             if p in to:
                 goal[p] = to[p]
+        elif not back and p not in now and any(s.startswith(p + "/") for s in some):
+            goal[p] = to[p]  # a directory that is made for what was chosen in it
     return goal
 
 

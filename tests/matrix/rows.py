@@ -33,6 +33,13 @@ COMMANDS = {
     "chmod a directory and what is in it": ("chmod 700 a/d; chmod 600 a/d/x", "a/d"),
     "setxattr": ("setfattr -n user.made -v 1 a/f", "a/f"),
     "setxattr on a directory": ("setfattr -n user.made -v 1 a/d", "a/d"),
+    "ACL on a directory": ("setfacl -m u:0:rwx,d:u:0:rwx a/d", "a/d"),
+    "setxattr on the directory around": ("setfattr -n user.made -v 1 a", "b/c"),
+    "mkdir with attributes": ("mkdir -p a/n/s; setfattr -n user.made -v 1 a/n; "
+                              "setfacl -m u:0:rwx,d:u:0:rwx a/n; setfacl -m u:0:rwx,d:u:0:rwx a/n/s; "
+                              "echo made > a/n/x; echo made > a/n/s/z", "a/n/x"),
+    "mkdir with attributes, deep": ("mkdir -p a/n/s; setfattr -n user.made -v 1 a/n a/n/s; "
+                                    "echo made > a/n/x; echo made > a/n/s/z", "a/n/s/z"),
     "mkdir with files": ("mkdir -p a/n/s; echo made > a/n/x; echo made > a/n/s/z", "a/n"),
     "mkdir": ("mkdir a/n", "a/n"),
     "rmdir": ("rmdir a/e", "a/e"),
@@ -112,6 +119,10 @@ EDITS = {
     "setxattr deep in d": "setfattr -n user.host -v 1 a/d/s",
     "chmod d": "chmod 711 a/d",
     "setxattr on d": "setfattr -n user.host -v 1 a/d",
+    "default ACL on d": "setfacl -d -m u:0:rx a/d",
+    "setxattr on n": "setfattr -n user.host -v 1 a/n",
+    "ACL on n": "setfacl -m u:0:r-x a/n",
+    "default ACL on the parent": "setfacl -d -m u:0:rx a",
     "rm -r d": "rm -r a/d",
     "rename d away": "mv a/d a/m",
     "old directory instead of d": "mv a/d x/old; mv x/d a/d",
@@ -146,6 +157,7 @@ EDITS = {
     "stet moves d": "stet: mv a/d a/m",
     "stet makes d anew": "stet: rm -r a/d; mkdir a/d; echo host > a/d/m",
     "stet chmods d": "stet: chmod 711 a/d",
+    "stet setxattrs d": "stet: setfattr -n user.host -v 1 a/d",
     "stet moves into d": "stet: test -d a/d; mv x/f a/d/m",
     "stet elsewhere": "stet: echo host > b/k",
     "stet writes, undone": "stet, undone: echo host > a/f",
