@@ -2,11 +2,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print_commit.h"
 #include "cli/show.h"
 #include "cli/term.h"
+#include "session/paths.h"
+#include "txn/chosen.h"
 #include "verbs/commit.h"
 #include "verbs/rollback.h"
 #include "verbs/undo.h"
@@ -49,6 +52,40 @@ static bool is_name(const struct txn_record *rec, const char *text)
 	       (rec->name && strcmp(text, rec->name) == 0);
 }
 
+/* Does the typed word name a path of a conflict, or a path below one? It may be a link to it. */
+static bool is_about(struct cli *c, char *typed, const struct path_notes *n)
+{
+	char *const one[] = { typed, NULL };
+	struct op_paths p = { 0 };
+	struct err ignored;
+	bool about = false;
+
+	if (op_paths_make(&c->ctx, one, &p, &ignored) == 0)
+		for (size_t i = 0; i < n->n && !about; i++) {
+			AUTO_FREE char *path = chosen_literal(n->v[i].path);
+
+			for (char **v = p.v; *v && !about; v++)
+				about = path_within(*v, path);
+			about = about || path_within(p.names[0], path);
+		}
+	op_paths_free(&p);
+	return about;
+}
+
+/*
+ * Gives the typed words that do not name paths that are to be decided now, or paths below these: a
+ * decision about these has just been refused, and must not be part of the advice.
+ */
+static char **without(struct cli *c, char *const *typed, const struct path_notes *n)
+{
+	char **rest = NULL;
+
+	for (; typed && *typed; typed++)
+		if (!is_about(c, *typed, n))
+			strv_push(&rest, xstrdup(*typed));
+	return rest;
+}
+
 /* What was chosen and decided already belongs to the command that decides the rest. */
 static void decided(struct buf *b, struct cli *c, const struct txn_record *rec,
 		    const char *txn, char *const *paths, char *const *ours,
@@ -61,12 +98,19 @@ static void decided(struct buf *b, struct cli *c, const struct txn_record *rec,
 	words(b, c, "--theirs", theirs);
 }
 
+/* @n: the conflicts that are to be decided now. */
 static void decided_commit(struct buf *b, struct cli *c, const struct txn_record *rec,
-			   const struct commit_req *rq)
+			   const struct commit_req *rq, const struct path_notes *n)
 {
+	char **ours, **theirs;
+
 	if (!rq)
 		return;
-	decided(b, c, rec, rq->txn, rq->paths, rq->ours, rq->theirs);
+	ours = without(c, rq->ours, n);
+	theirs = without(c, rq->theirs, n);
+	decided(b, c, rec, rq->txn, rq->paths, ours, theirs);
+	strv_free(ours);
+	strv_free(theirs);
 	if (rq->message) {
 		buf_adds(b, " -m");
 		word(b, c, rq->message);
@@ -75,20 +119,27 @@ static void decided_commit(struct buf *b, struct cli *c, const struct txn_record
 	buf_adds(b, rq->accept_risky ? " --accept-risky" : "");
 }
 
-/* "the host wins:  stet commit t3 --theirs a --theirs b"; @given: options given before. */
+enum { OURS, THEIRS };
+
+static const char *option_for(int side, const struct path_note *n)
+{
+	return side == THEIRS || n->stuck ? "--theirs" : "--ours";
+}
+
+/* "the host wins:  stet commit t3 --theirs a --theirs b"; @given: options given before. For the
+ * transaction's side, a path where --ours cannot help gets --theirs. */
 static void command(struct buf *b, struct cli *c, const char *what, const char *verb,
-		    int64_t id, const char *given, const char *option,
-		    const struct path_notes *n)
+		    int64_t id, const char *given, int side, const struct path_notes *n)
 {
 	size_t i;
 
 	buf_addf(b, "%-22s stet %s t%lld%s", what, verb, (long long)id, given);
 	for (i = 0; i < n->n && n->n + n->more <= TYPED; i++) {
-		buf_addf(b, " %s ", option);
+		buf_addf(b, " %s ", option_for(side, &n->v[i]));
 		show_typed(b, c, n->v[i].path);
 	}
 	if (n->n + n->more > TYPED)
-		buf_addf(b, " %s PATH", option);
+		buf_addf(b, " %s PATH", side == THEIRS ? "--theirs" : "--ours");
 	buf_addc(b, '\n');
 }
 
@@ -101,6 +152,16 @@ static void explain_path(struct buf *b, const struct path_notes *n)
 			"each\n");
 }
 
+/* Counts the conflicts that --ours cannot decide. */
+static size_t count_stuck(const struct path_notes *n)
+{
+	size_t stuck = 0;
+
+	for (size_t i = 0; i < n->n; i++)
+		stuck += n->v[i].stuck;
+	return stuck;
+}
+
 static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
 		     const char *given, bool merge, const struct path_notes *n)
 {
@@ -108,8 +169,9 @@ static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
 
 	show_notes(b, c, rec->workspace, n);
 	buf_addf(b, "%-22s stet diff t%lld --conflicts\n", "look:", id);
-	command(b, c, "the transaction wins:", "commit", id, given, "--ours", n);
-	command(b, c, "the host wins:", "commit", id, given, "--theirs", n);
+	if (count_stuck(n) < n->n)
+		command(b, c, "the transaction wins:", "commit", id, given, OURS, n);
+	command(b, c, "the host wins:", "commit", id, given, THEIRS, n);
 	if (merge)
 		buf_addf(b, "%-22s stet commit t%lld%s --merge\n", "merge text:", id,
 			 given);
@@ -124,7 +186,7 @@ int explain_refusal(struct cli *c, const struct txn_record *rec,
 	static const char *const words[] = { "yes", "no", NULL };
 	long long id = rec->id;
 
-	decided_commit(&given, c, rec, rq);
+	decided_commit(&given, c, rec, rq, &r->conflicts);
 	if (e->kind == ERR_CONFLICT && r->conflicts.n) {
 		cli_complain(e, false);
 		/* If it was asked for, these are what could not be merged. */
@@ -219,37 +281,6 @@ int print_commit(struct cli *c, const void *req, const void *result, struct err 
 	return 0;
 }
 
-/* The words that are not about the paths that are to be decided now. */
-static char **without(struct cli *c, char *const *typed, const struct path_notes *n)
-{
-	char **rest = NULL;
-
-	for (; typed && *typed; typed++) {
-		AUTO_BUF struct buf given = BUF_INIT;
-		bool again = false;
-
-		show_typed(&given, c, *typed);
-		for (size_t i = 0; i < n->n && !again; i++) {
-			AUTO_BUF struct buf path = BUF_INIT;
-
-			show_typed(&path, c, n->v[i].path);
-			again = strcmp(buf_str(&given), buf_str(&path)) == 0 ||
-				strcmp(*typed, n->v[i].path) == 0;
-		}
-		if (!again)
-			strv_push(&rest, xstrdup(*typed));
-	}
-	return rest;
-}
-
-static bool is_stuck(const struct path_notes *n)
-{
-	for (size_t i = 0; i < n->n; i++)
-		if (n->v[i].stuck)
-			return true;
-	return false;
-}
-
 /* The newest transaction that has committed there since; 0: none is known. */
 static int64_t newest_by(const struct path_notes *n)
 {
@@ -282,10 +313,10 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_req
 	if (newest_by(n))
 		buf_addf(&b, "%-22s stet undo t%lld\n",
 			 "take that back first:", (long long)newest_by(n));
-	if (!is_stuck(n))
+	if (!count_stuck(n))
 		command(&b, c, "go on all the same:", verb, rec->id, buf_str(&given),
-			"--ours", n);
-	command(&b, c, "the host wins:", verb, rec->id, buf_str(&given), "--theirs", n);
+			OURS, n);
+	command(&b, c, "the host wins:", verb, rec->id, buf_str(&given), THEIRS, n);
 	explain_path(&b, n);
 	write_error(&b);
 	return -1;

@@ -240,7 +240,7 @@ static void judge_owner(struct draft *d, const struct change *c, const struct pl
 
 	if (l->lax_owner && r->before.uid != l->uid &&
 	    (r->after.mode != r->before.mode || c->what & CHANGE_XATTR))
-		draft_conflict(d, c, "changed here, belongs to another user on the host");
+		draft_stuck(d, c, "changed here, belongs to another user on the host");
 }
 
 /* Which step it is depends on the other names: it waits until they are known. */
@@ -432,6 +432,15 @@ static bool is_as_found(struct draft *d, const struct change *c, const struct pl
 	return known_untouched(d->known, d->a, r->layer, c->rel, &c->after);
 }
 
+static void note_retyped(struct draft *d, const struct change *c)
+{
+	if (!d->looking || c->kind != CHANGE_TYPE || !S_ISDIR(c->before.st_mode) ||
+	    draft_is_ours(d, c->path))
+		return;
+	d->retyped = xrealloc(d->retyped, (d->nretyped + 1) * sizeof(*d->retyped));
+	d->retyped[d->nretyped++] = xstrdup(c->path);
+}
+
 static int on_change(void *arg, const struct change *c, struct err *e)
 {
 	struct draft *d = arg;
@@ -455,6 +464,7 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	}
 	if (draft_check_sides(d, c->path, e) < 0)
 		return -1;
+	note_retyped(d, c);
 	if (!d->looking && draft_is_kept(d, c->path))
 		return 0;
 	if (same) {
@@ -555,6 +565,21 @@ static void draft_free(struct draft *d)
 }
 
 /*
+ * The command has replaced a directory by another kind of object, and the host wins at a path below
+ * it: one name cannot hold both. The host keeps all of the directory then, unless --ours names it.
+ */
+static void keep_retyped(struct draft *d)
+{
+	d->looking = false;
+	for (size_t i = 0; i < d->nretyped; i++) {
+		if (is_split(d, d->retyped[i]))
+			draft_keep(d, d->retyped[i]);
+		free(d->retyped[i]);
+	}
+	free(d->retyped);
+}
+
+/*
  * --theirs speaks of conflicts: which are there, at those paths? Everything else at them is
  * committed like the rest.
  */
@@ -579,6 +604,7 @@ static int find_theirs(struct draft *d, int dirfd, const char *name, size_t nlay
 		r = change_walk(d->layers, nlayers, on_change, &look, e);
 	if (look.plan)
 		plan_abandon(look.plan);
+	keep_retyped(&look);
 	d->kept = look.kept;
 	d->nkept = look.nkept;
 	look.known = NULL;

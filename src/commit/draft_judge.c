@@ -37,17 +37,30 @@ bool draft_is_kept(const struct draft *d, const char *path)
 	return false;
 }
 
+void draft_keep(struct draft *d, const char *path)
+{
+	d->kept = xrealloc(d->kept, (d->nkept + 2) * sizeof(*d->kept));
+	d->kept[d->nkept++] = xstrdup(path);
+	d->kept[d->nkept] = NULL;
+}
+
 void draft_conflict(struct draft *d, const struct change *c, const char *what)
 {
 	if (d->looking) {
-		if (chosen_side(d->w->ours, d->w->theirs, c->path) != CHOSEN_THEIRS)
-			return;
-		d->kept = xrealloc(d->kept, (d->nkept + 2) * sizeof(*d->kept));
-		d->kept[d->nkept++] = xstrdup(c->path);
-		d->kept[d->nkept] = NULL;
+		if (chosen_side(d->w->ours, d->w->theirs, c->path) == CHOSEN_THEIRS)
+			draft_keep(d, c->path);
 		return;
 	}
 	path_notes_add(&d->res->conflicts, c->path, what);
+}
+
+void draft_stuck(struct draft *d, const struct change *c, const char *what)
+{
+	size_t n = d->res->conflicts.n;
+
+	draft_conflict(d, c, what);
+	if (d->res->conflicts.n > n)
+		d->res->conflicts.v[n].stuck = true;
 }
 
 void draft_closed(struct draft *d, const struct change *c)

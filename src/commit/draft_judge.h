@@ -9,6 +9,8 @@
 /* Has the user said that the transaction wins there? That the host does, which matters? */
 bool draft_is_ours(const struct draft *d, const char *path);
 bool draft_is_kept(const struct draft *d, const char *path);
+/* From now on the host keeps what it has at @path and below it. */
+void draft_keep(struct draft *d, const char *path);
 
 /* Nobody can want both. */
 int draft_check_sides(const struct draft *d, const char *path, struct err *e);
@@ -21,6 +23,8 @@ bool draft_host_changed(struct draft *d, const struct change *c,
 			const struct ident *host);
 
 void draft_conflict(struct draft *d, const struct change *c, const char *what);
+/* Adds a conflict that --ours cannot decide. */
+void draft_stuck(struct draft *d, const struct change *c, const char *what);
 
 /* It was read-only: never committed, whatever is accepted. --theirs leaves what the host has. */
 void draft_closed(struct draft *d, const struct change *c);

@@ -43,6 +43,12 @@ struct draft {
 	struct buf xb, xa;
 	/* Nothing is wanted but the conflicts among those paths that the host is to win. */
 	bool looking;
+	/*
+	 * While looking: directories that the command has replaced by another kind of object
+	 * and that --ours does not name.
+	 */
+	char **retyped;
+	size_t nretyped;
 	/* These, and all below them, keep what the host has. */
 	char **kept; /* NULL-ended */
 	size_t nkept;
