@@ -11,6 +11,9 @@ SANITIZED_APART = True
 PRECIOUS = {"a": "one\n", "b": "two\n" * 100, "link": ("link", "a"), "empty": {".keep": ""},
             "dir": {"c": "three\n", "deep": {"d": "four\n"}}}
 
+# For many the place where their files are, until they say otherwise.
+TRASH = ".local/share/Trash"
+
 OFF = "version: 1\noff: ['rm.*', 'mv.*', 'chmod.*', 'redirect.*', 'write.*', 'tar.*']\n"
 
 PY = "python3 -c 'import os, shutil, pathlib; P = os.path.expanduser(\"~/precious\"); {}'"
@@ -35,6 +38,8 @@ ATTACKS = {
     "rmtree of a part": py("shutil.rmtree(P + \"/dir\")"),
     "pathlib": py("[f.unlink() for f in pathlib.Path(P).rglob(\"*\") if f.is_file()]"),
     "in the background": py("os.fork() or (os.setsid(), shutil.rmtree(P)); os.wait()"),
+    "what was thrown away": "rm -r ~/.local/share/Trash/files/precious",
+    "all that was thrown away": py("shutil.rmtree(os.path.expanduser(\"~/.local/share/Trash\"))"),
     # moves
     "mv to /tmp": "mv ~/precious /tmp/x",
     "mv into the workspace": "mv ~/precious/a .",
@@ -102,6 +107,8 @@ ATTACKS = {
 @pytest.fixture(name="place")
 def fixture_place(stet, home, work):
     make_tree(home / "precious", PRECIOUS)
+    make_tree(home / TRASH, {"files": {"precious": PRECIOUS}, "info": {"precious.trashinfo": "[Trash Info]\n"},
+                             "directorysizes": "1 2 precious\n"})
     (work / "src").write_text("mine\n")
     # No command is refused before it has done anything; root's home counts as the system's.
     make_tree(home / ".config" / "stet", {"policy.yaml": OFF})
@@ -112,7 +119,7 @@ def fixture_place(stet, home, work):
 def outside(home):
     """The home but for what is stet's and the workspace."""
     return {(n, k): v for n in sorted(os.listdir(home)) if n not in (".local", "work")
-            for k, v in digest(home / n).items()}
+            for k, v in digest(home / n).items()} | {("Trash", k): v for k, v in digest(home / TRASH).items()}
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -183,6 +190,8 @@ PASS = {
     "agent's state": "echo x > ~/.claude/projects/p.jsonl; rm ~/.claude/todos/1; "
                      "echo {} > t; mv t ~/.claude/history.jsonl",
     "other caches": "for d in $(find ~ -name cached); do echo x > $d/f; rm $d/g; done",
+    "thrown away": "echo x > f; echo x > ~/.local/share/Trash/info/f.trashinfo; mv f ~/.local/share/Trash/files/; "
+                   "echo x > ~/.local/share/Trash/directorysizes",
     "history": "echo x >> ~/.python_history",
     "other traces": "for f in .ollama/history .rnd .config/htop/htoprc; do echo x > ~/$f; done",
     "host's /tmp": "echo x > /tmp/x; rm /tmp/x",
