@@ -224,6 +224,45 @@ static int unfold(struct operation *o, struct err *e)
 	return 0;
 }
 
+/*
+ * Before the layers are made ready for a part of them, which makes final what was undone: would it
+ * be refused? Only asked if there is something that could still be redone.
+ */
+static int rehearse(struct home *h, struct txn *t, const struct commit_wish *w,
+		    const char *name, struct operation *o, struct commit_result *res,
+		    struct err *e)
+{
+	struct commit_wish dry = *w;
+	bool undone;
+	int r;
+
+	if (journal_op_undone(h->journal, t->rec.id, &undone, e) < 0)
+		return -1;
+	if (!undone)
+		return 0;
+	dry.dry_run = true;
+	r = draft_make(h, t, &dry, o->apply, o->layers, o->nlayers, o->dir, name, res, e);
+	if (r == 0)
+		r = refuse(w, t, res, e);
+	if (r == 0) {
+		commit_result_free(res);
+		*res = (struct commit_result){ 0 };
+	}
+	return r;
+}
+
+static int get_ready(struct home *h, struct txn *t, const struct commit_wish *w,
+		     const char *name, struct operation *o, struct commit_result *res,
+		     struct err *e)
+{
+	if (rehearse(h, t, w, name, o, res, e) < 0)
+		return -1;
+	o->settled = false;
+	return unsettle(t, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0
+		       ? -1
+		       : unfold(o, e);
+}
+
 int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	       struct commit_result *res, struct err *e)
 {
@@ -244,12 +283,8 @@ int txn_commit(struct home *h, struct txn *t, const struct commit_wish *w,
 	o.own = true;
 	o.settled = disk_settled(&t->rec);
 	r = operate_mounts(&o, e);
-	if (r == 0 && w->paths && !w->dry_run) {
-		o.settled = false;
-		r = unsettle(t, e) < 0 || journal_op_stale(h->journal, t->rec.id, e) < 0
-			    ? -1
-			    : unfold(&o, e);
-	}
+	if (r == 0 && w->paths && !w->dry_run)
+		r = get_ready(h, t, w, name, &o, res, e);
 	if (r == 0)
 		r = draft_make(h, t, w, o.apply, o.layers, o.nlayers, o.dir, name, res,
 			       e);

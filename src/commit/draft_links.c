@@ -111,11 +111,20 @@ static int settle_attributes(struct draft *d, struct err *e)
 	return x;
 }
 
+/* Will nothing come of it? Then the layers stay as they are. */
+static bool is_vain(const struct draft *d)
+{
+	const struct commit_result *res = d->res;
+
+	return d->w->dry_run || res->conflicts.n || res->denied.n ||
+	       (res->risks.n && !d->w->accept_risky);
+}
+
 /* The staged object moves to the host; with an inode of its own, if others stay here. */
 static int move(struct draft *d, struct plan_rec *r, struct err *e)
 {
-	if (!d->w->dry_run && ((r->kind == PLAN_REPLACE && apply_holes(d->a, r, e) < 0) ||
-			       (stays_behind(d, r) && apply_unshare(d->a, r, e) < 0)))
+	if (!is_vain(d) && ((r->kind == PLAN_REPLACE && apply_holes(d->a, r, e) < 0) ||
+			    (stays_behind(d, r) && apply_unshare(d->a, r, e) < 0)))
 		return -1;
 	return draft_add(d, r, e);
 }
@@ -206,7 +215,7 @@ static int link_inner(struct draft *d, struct err *e)
 		r.kind = PLAN_LINK;
 		r.flags = PLAN_STAGED;
 		r.before = (struct ident){ 0 };
-		if (!anchor && !d->w->dry_run && stays_behind(d, &r) &&
+		if (!anchor && !is_vain(d) && stays_behind(d, &r) &&
 		    apply_unshare(d->a, &r, e) < 0)
 			return -1;
 		if (!anchor)

@@ -86,6 +86,7 @@ struct fate {
 	bool other; /* done in another way: the rest says how */
 	enum plan_kind kind;
 	unsigned flags;
+	size_t attributes; /* 1 for the first of those kept; 0: as the commit's list says */
 	struct ident before, after;
 };
 
@@ -93,10 +94,18 @@ struct standing {
 	int dir;
 	bool gone;	     /* all that is not among the steps */
 	struct table *steps; /* struct fate, by serial */
+	/* Extended attributes, where a redo has met others and the user has decided. */
+	struct plan_rec *attributes;
+	size_t nattributes;
 };
 
 static void forget_steps(struct standing *s)
 {
+	for (size_t i = 0; i < s->nattributes; i++)
+		plan_rec_free(&s->attributes[i]);
+	free(s->attributes);
+	s->attributes = NULL;
+	s->nattributes = 0;
 	table_free(s->steps);
 	s->steps = table_new(s->dir, sizeof(struct fate));
 }
@@ -120,23 +129,38 @@ static bool deletes_nothing(const struct plan_rec *r)
 	return r->kind == PLAN_DELETE && !r->before.mode && !r->after.mode;
 }
 
+/* As in struct fate. */
+static size_t keep_attributes(struct standing *s, const struct plan_rec *r)
+{
+	const size_t n = s->nattributes;
+
+	if (!(r->flags & PLAN_FORCE && r->flags & PLAN_XATTR))
+		return 0;
+	if ((n & (n - 1)) == 0)
+		s->attributes = xrealloc(s->attributes,
+					 (n ? 2 * n : 8) * sizeof(*s->attributes));
+	plan_rec_copy(&s->attributes[n], r);
+	return ++s->nattributes;
+}
+
 static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	const struct reading *rd = arg;
-	const struct fate f = { .gone = rd->undo,
-				.other = deletes_nothing(r) ||
-					 (rd->own &&
-					  r->flags & (PLAN_FORCE | PLAN_TOUCHED)),
-				.kind = r->kind,
-				.flags = r->flags,
-				.before = r->before,
-				.after = r->after };
+	struct fate f = { .gone = rd->undo,
+			  .other = deletes_nothing(r) ||
+				   (rd->own && r->flags & (PLAN_FORCE | PLAN_TOUCHED)),
+			  .kind = r->kind,
+			  .flags = r->flags,
+			  .before = r->before,
+			  .after = r->after };
 
 	/* The directory around a chosen path gets its times; of itself nothing is undone. */
 	if (r->kind == PLAN_DIR && !sets_attributes(r))
 		return 0;
 	if (r->kind == PLAN_BASE || r->kind == PLAN_LEAVE)
 		return 0;
+	if (rd->own)
+		f.attributes = keep_attributes(rd->s, r);
 	return table_put(rd->s->steps, r->serial, &f, e);
 }
 
@@ -197,6 +221,7 @@ void standing_free(struct standing *s)
 {
 	if (!s)
 		return;
+	forget_steps(s);
 	table_free(s->steps);
 	free(s);
 }
@@ -204,6 +229,22 @@ void standing_free(struct standing *s)
 bool standing_is_plain(const struct standing *s)
 {
 	return !s->gone && !table_count(s->steps);
+}
+
+static void take_over(const struct standing *s, const struct fate *f, struct plan_rec *r)
+{
+	r->kind = f->kind;
+	r->flags = f->flags;
+	r->before = f->before;
+	r->after = f->after;
+	if (f->attributes) {
+		const struct plan_rec *of = &s->attributes[f->attributes - 1];
+
+		r->xbefore = of->xbefore;
+		r->nxbefore = of->nxbefore;
+		r->xafter = of->xafter;
+		r->nxafter = of->nxafter;
+	}
 }
 
 int standing_step(const struct standing *s, struct plan_rec *r, struct err *e)
@@ -218,16 +259,14 @@ int standing_step(const struct standing *s, struct plan_rec *r, struct err *e)
 		/* Its times move with what it holds. */
 		if (met > 0 ? f.gone : s->gone)
 			r->flags = (r->flags & ~(unsigned)PLAN_XATTR) | PLAN_TIMES;
+		else if (met > 0 && f.other && f.flags & PLAN_FORCE)
+			take_over(s, &f, r);
 		return met < 0 ? -1 : 1;
 	}
 	if (met <= 0)
 		return met < 0 ? -1 : !s->gone;
-	if (f.other) {
-		r->kind = f.kind;
-		r->flags = f.flags;
-		r->before = f.before;
-		r->after = f.after;
-	}
+	if (f.other)
+		take_over(s, &f, r);
 	return !f.gone;
 }
 

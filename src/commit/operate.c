@@ -285,6 +285,9 @@ typedef int step_fn(struct apply *a, const struct plan_rec *r, struct err *e);
  * On the way back a conflict stops nothing: somebody has changed what we had put there, and
  * his version stays. Anything else would leave the tree between old and new. If it is
  * the directory that is missing, somebody may be moving it just now: that is waited for.
+ *
+ * What a commit or redo has taken away is left to him then. What an undo would have put back stays
+ * where it is: of a step that was not taken back it is still what the next undo needs.
  */
 static int step(struct operation *o, const struct plan_rec *r, step_fn *fn, struct err *e)
 {
@@ -298,7 +301,8 @@ static int step(struct operation *o, const struct plan_rec *r, step_fn *fn, stru
 		x = fn(o->apply, r, e);
 	}
 	if (x < 0 && o->reversing && e->kind == ERR_CONFLICT)
-		x = apply_leave(o->apply, r, e);
+		x = o->op.kind == OP_UNDO ? apply_stay(o->apply, r, e)
+					  : apply_leave(o->apply, r, e);
 	return step_done(o, r, x);
 }
 

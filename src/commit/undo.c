@@ -17,6 +17,7 @@
 #include "commit/undo.h"
 #include "commit/undo_list.h"
 #include "commit/undo_parts.h"
+#include "host/moved.h"
 #include "host/put_back.h"
 #include "journal/op_rows.h"
 #include "plan/checks.h"
@@ -371,11 +372,38 @@ static bool is_excused(void *arg, const char *path, const struct ident *id)
 	       after_commit_is_at(x->left, path, id);
 }
 
+static int64_t moved_at(void *arg, uint32_t layer, const char *rel,
+			const struct ident *id)
+{
+	moved_read(arg);
+	return id->mode ? moved_until(arg, layer, rel, id) : 0;
+}
+
+/* How what the host has is told from what operations of @t have left there. */
+static struct moved *judge_by(struct home *h, const struct txn *t, const struct deed *d,
+			      struct excuses *x, struct operation *o)
+{
+	struct moved *m = moved_new(h, t->rec.id, t->rec.begin_ns, o->dir);
+
+	x->left = d->left;
+	x->put_back = put_back_new(h, d->target->done_ns);
+	apply_since(o->apply, d->redo ? 0 : d->target->done_ns, is_excused, x);
+	apply_since_undo(o->apply, d->redo ? d->undo->begun_ns : 0);
+	apply_moved(o->apply, &(struct apply_moves){
+				      .all = moved_by_list(m, d->redo ? d->undo->plan
+								      : d->target->plan),
+				      .last = last_end(&d->ops),
+				      .until = moved_at,
+				      .arg = m });
+	return m;
+}
+
 static int replay(struct home *h, struct txn *t, struct deed *d,
 		  const struct commit_wish *w, struct commit_result *res, struct err *e)
 {
 	AUTO_CLOSE int guard = operate_guard(h, true, e);
 	struct excuses excuses = { 0 };
+	struct moved *moved = NULL;
 	struct operation o;
 	bool part;
 	int r;
@@ -390,14 +418,7 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 				  : after_commit_new(h, t, d->target->id, o.layers,
 						     o.nlayers);
 	if (r == 0) {
-		excuses.left = d->left;
-		excuses.put_back = put_back_new(h, d->target->done_ns);
-		apply_since(o.apply, d->redo ? 0 : d->target->done_ns, is_excused,
-			    &excuses);
-		apply_since_undo(o.apply, d->redo ? d->undo->begun_ns : 0);
-		apply_moved_until(o.apply, last_end(&d->ops));
-	}
-	if (r == 0) {
+		moved = judge_by(h, t, d, &excuses, &o);
 		r = get_ready(t, d, part, false, w, &o, res, e);
 		if (r < 0 && e->kind == ERR_CONFLICT && !o.own)
 			r = get_ready_again(t, d, part, w, &o, res, e);
@@ -411,6 +432,7 @@ static int replay(struct home *h, struct txn *t, struct deed *d,
 		blame_notes(h, t->rec.id, d->target->done_ns, &res->conflicts);
 	}
 	put_back_free(excuses.put_back);
+	moved_free(moved);
 	after_commit_free(d->left); /* before the layers that it asks about */
 	d->left = NULL;
 	operate_close(&o);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "commit/undo_list.h"
 #include "commit/undo_parts.h"
+#include "layer/meta.h"
 #include "plan/checks.h"
 #include "plan/shared.h"
 #include "plan/stage.h"
@@ -22,6 +23,7 @@ struct subset {
 	struct plan_writer *out;
 	uint64_t n;
 	struct buf dirs; /* that hold chosen paths: layer and path, one after the other */
+	struct buf from, to; /* extended attributes of the step at hand */
 };
 
 static void dir_key(struct buf *key, uint32_t layer, const char *rel, size_t len)
@@ -215,6 +217,28 @@ static void go_on_meta(struct plan_rec *r, bool redo, const struct ident *now)
 	r->after = redo ? set : *now;
 }
 
+/* Extended attributes, too: what the host has given to it comes back with the opposite. */
+static int go_on_xattrs(struct subset *s, struct plan_rec *r, bool redo, struct err *e)
+{
+	if (!(r->flags & PLAN_XATTR))
+		return 0;
+	buf_reset(&s->from);
+	buf_reset(&s->to);
+	if (apply_pack(s->o->apply, r->layer, r->rel, true, &s->from, e) < 0)
+		return -1;
+	if (redo)
+		meta_turn(&s->from, r->xbefore, r->nxbefore, r->xafter, r->nxafter,
+			  &s->to);
+	else
+		meta_turn(&s->from, r->xafter, r->nxafter, r->xbefore, r->nxbefore,
+			  &s->to);
+	r->xbefore = buf_str(redo ? &s->from : &s->to);
+	r->nxbefore = (uint32_t)(redo ? s->from.len : s->to.len);
+	r->xafter = buf_str(redo ? &s->to : &s->from);
+	r->nxafter = (uint32_t)(redo ? s->to.len : s->from.len);
+	return 0;
+}
+
 static bool is_link(const struct plan_rec *r)
 {
 	return (r->kind == PLAN_LINK && !(r->flags & PLAN_STAGED)) ||
@@ -270,7 +294,7 @@ static int go_on(struct subset *s, struct plan_rec *r, struct err *e)
 		if ((now.mode ^ r->before.mode) & S_IFMT)
 			return 0;
 		go_on_meta(r, redo, &now);
-		return 1;
+		return go_on_xattrs(s, r, redo, e) < 0 ? -1 : 1;
 	}
 	if (redo) {
 		if (is_link(r) && !has_target(s, r))
@@ -468,5 +492,7 @@ int undo_list_make(struct operation *o, const struct commit_wish *w, const struc
 		plan_abandon(s.out);
 	plan_close(p);
 	buf_free(&s.dirs);
+	buf_free(&s.from);
+	buf_free(&s.to);
 	return r;
 }

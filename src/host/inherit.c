@@ -9,14 +9,13 @@
 #include "base/cleanup.h"
 #include "host/inherit.h"
 #include "host/known.h"
+#include "host/moved.h"
 #include "journal/op_rows.h"
 #include "plan/content.h"
 #include "txn/find.h"
 #include "txn/parts.h"
 
 /* What a transaction knows of the host, given to one that begins with its state. */
-
-enum { NS_PER_S = 1000000000 };
 
 static const char *const bases[] = KNOWN_BASES;
 
@@ -52,23 +51,15 @@ struct heritage {
 	uint32_t *layers; /* the other's layer for each, or UINT32_MAX */
 	size_t nlayers;
 	bool undone;
-	bool digests;  /* the list at hand was handed down to @from by its own origin */
-	int64_t moved; /* until then the other may have moved ctimes itself */
+	bool digests; /* the list at hand was handed down to @from by its own origin */
+	struct moved *moved; /* what the other has moved itself */
 };
-
-int64_t known_inherited_at(int dir)
-{
-	struct stat st;
-
-	if (fstatat(dir, INHERITED, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	return (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
-}
 
 static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct heritage *g = arg;
 	struct plan_rec copy = *r;
+	int64_t until = 0;
 	uint64_t digest;
 
 	if (r->layer >= g->nlayers || g->layers[r->layer] == UINT32_MAX)
@@ -76,13 +67,16 @@ static int hand_down(void *arg, const struct plan_rec *r, struct err *e)
 	copy.layer = g->layers[r->layer];
 	if (g->undone)
 		copy.flags |= PLAN_UNDONE;
-	copy.nxafter = 0; /* no content */
-	if (r->kind != PLAN_BASE)
-		copy.nxbefore = 0;
+	if (r->kind != PLAN_BASE) {
+		copy.nxbefore = 0; /* no content */
+		until = moved_until(g->moved, r->layer, r->rel,
+				    copy.flags & PLAN_UNDONE ? &r->before : &r->after);
+	}
 	if (known_attrs(r, g->undone, g->digests, &digest)) {
 		copy.xbefore = (const char *)&digest;
 		copy.nxbefore = sizeof(digest);
 	}
+	moved_note(&copy, &until);
 	return plan_add(g->out, &copy, e);
 }
 
@@ -108,7 +102,6 @@ static int hand_down_op(void *arg, struct op_record *r, struct err *e)
 	struct heritage *g = arg;
 	bool undone;
 
-	g->moved = r->done_ns > g->moved ? r->done_ns : g->moved;
 	return known_tells(r, &undone) ? hand_down_list(g, r->plan, undone, e) : 0;
 }
 
@@ -135,9 +128,7 @@ void known_inherit(struct home *h, const struct txn_record *from,
 {
 	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	AUTO_CLOSE int source = open(from->dir, flags), dir = open(to->dir, flags);
-	struct heritage g = { .h = h,
-			      .from = source,
-			      .moved = source < 0 ? 0 : known_inherited_at(source) };
+	struct heritage g = { .h = h, .from = source };
 	AUTO_FREE uint32_t *layers = NULL;
 	struct err e;
 	int r;
@@ -145,19 +136,16 @@ void known_inherit(struct home *h, const struct txn_record *from,
 	if (source < 0 || dir < 0 || plan_create(dir, INHERITED, &g.out, &e) < 0)
 		return;
 	g.layers = layers = map_layers(from, to, &g.nlayers);
+	g.moved = moved_new(h, from->id, from->begin_ns, source);
 	/* Newest first: the first one told is believed. */
 	r = journal_op_each(h->journal, from->id, hand_down_op, &g, &e);
 	if (r == 0)
 		r = hand_down_list(&g, INHERITED, false, &e);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(bases); i++)
 		r = hand_down_list(&g, bases[i], false, &e);
-	if (r < 0) {
+	moved_free(g.moved);
+	if (r < 0)
 		plan_abandon(g.out);
-		return;
-	}
-	plan_finish_lazily(g.out, &e);
-	utimensat(dir, INHERITED,
-		  (struct timespec[]){ { .tv_nsec = UTIME_OMIT },
-				       { g.moved / NS_PER_S, g.moved % NS_PER_S } },
-		  AT_SYMLINK_NOFOLLOW);
+	else
+		plan_finish_lazily(g.out, &e);
 }

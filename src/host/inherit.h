@@ -14,12 +14,10 @@ bool known_tells(const struct op_record *r, bool *undone);
  */
 bool known_attrs(const struct plan_rec *r, bool undone, bool digests, uint64_t *out);
 
-/* Until when the transaction that @dir's has its knowledge from may have moved things; 0: none. */
-int64_t known_inherited_at(int dir);
-
 /*
- * @to begins with what @from is: what @from knows of the host, the other knows, too. Afterwards
- * they go their own ways. What cannot be kept is not known: a commit is stricter then.
+ * @to begins with what @from is: what @from knows of the host, and until when @from itself has moved
+ * each path, the other knows, too. Afterwards they go their own ways. What cannot be kept is not
+ * known: a commit is stricter then.
  */
 void known_inherit(struct home *h, const struct txn_record *from,
 		   const struct txn_record *to);

@@ -18,6 +18,7 @@
 #include "host/inherit.h"
 #include "host/keys.h"
 #include "host/memo.h"
+#include "host/moved.h"
 #include "host/put_back.h"
 #include "host/table.h"
 #include "journal/op_rows.h"
@@ -39,6 +40,7 @@ struct version {
 	bool mode_as_found, owner_as_found;
 	bool hint; /* a digest for a version that is told elsewhere; no version of its own */
 	int64_t whole_at; /* a directory that we put there with all that is in it: since then */
+	int64_t moved; /* until then at least the operation that tells it has moved it */
 };
 
 /* So many questions are answered by reading it all for each: that takes no memory. */
@@ -49,9 +51,9 @@ struct known {
 	struct home *h; /* NULL: it knows what it is told */
 	struct change_layer *layers;
 	size_t nlayers;
-	struct put_back *others; /* NULL: nobody has asked */
+	struct put_backs others;
 	int64_t id, begin;
-	int64_t moved; /* until then ctimes may have been moved by ourselves */
+	struct moved *moved; /* NULL: no operation has moved anything */
 	const char *workspace;
 	bool loaded;
 	unsigned asked, hits;
@@ -162,13 +164,15 @@ struct reading {
 	bool hints;
 	bool digests;  /* see known_attrs() */
 	int64_t begun; /* the operation; 0: it is none */
+	int64_t moved; /* all paths of the list were moved until then; 0: the records say it */
 };
 
 static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct reading *rd = arg;
 	bool undone = rd->undone || r->flags & PLAN_UNDONE;
-	struct version v = { .id = undone ? r->before : r->after };
+	struct version v = { .id = undone ? r->before : r->after,
+			     .moved = rd->moved ? rd->moved : moved_noted(r) };
 	bool found;
 
 	(void)e;
@@ -178,6 +182,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	switch (r->kind) {
 	case PLAN_BASE:
 		v.id = r->before;
+		v.moved = 0;
 		v.is_base = true;
 		v.hint = rd->hints;
 		v.late = r->flags & PLAN_LATE;
@@ -265,10 +270,9 @@ static int read_op(void *arg, struct op_record *r, struct err *e)
 	struct err ignored;
 	char name[32];
 
-	if (r->done_ns > k->moved)
-		k->moved = r->done_ns;
 	if (!known_tells(r, &rd.undone))
 		return 0;
+	rd.moved = moved_by_list(k->moved, r->plan);
 	if (read_plan(&rd, k->dir, r->plan, e) < 0)
 		return -1;
 	after_commit_name(name, r->id);
@@ -308,16 +312,15 @@ int known_open(struct home *h, const struct txn *t, struct known **out, struct e
 	k->h = h;
 	k->layers = txn_layers(&t->rec, &k->nlayers);
 	k->id = t->rec.id;
-	k->begin = k->moved = t->rec.begin_ns;
+	k->begin = t->rec.begin_ns;
 	k->workspace = t->rec.workspace;
 	k->dir = open(t->rec.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (k->dir >= 0 && known_inherited_at(k->dir) > k->moved)
-		k->moved = known_inherited_at(k->dir);
 	if (k->dir < 0) {
 		err_sys(e, errno, "cannot open %s", t->rec.dir);
 		known_close(k);
 		return -1;
 	}
+	k->moved = moved_new(h, k->id, k->begin, k->dir);
 	*out = k;
 	return 0;
 }
@@ -396,7 +399,8 @@ void known_close(struct known *k)
 	known_place_again(k);
 	table_free(k->versions);
 	keys_free(&k->keys);
-	put_back_free(k->others);
+	moved_free(k->moved);
+	put_backs_free(&k->others);
 	free(k->layers);
 	free(k);
 }
@@ -433,27 +437,37 @@ bool known_touched(struct known *k, struct apply *a, uint32_t layer, const char 
 	       same_attributes(&s->id, host) && has_digest_of(s, a, layer, rel);
 }
 
-/* A file can be written and given its old mtime again, a FIFO or a directory an ACL: only the ctime
- * tells then. That of what we have moved ourselves is not known, but not later than that. */
-static bool is_untouched(const struct known *k, const struct version *s,
-			 const struct ident *host)
+/* Is its ctime from an operation of ours? What is known of the list comes first: mostly it is
+ * enough. */
+static bool is_moved(struct known *k, const struct version *s, uint32_t layer,
+		     const char *rel, const struct ident *host)
 {
-	return host->ctime == s->id.ctime || (S_ISDIR(host->mode) && !s->has_digest) ||
-	       (!s->is_base && !s->has_digest && host->ctime < k->moved);
+	return host->ctime < k->begin || host->ctime < s->moved ||
+	       (k->moved && host->ctime < moved_until(k->moved, layer, rel, host));
 }
 
-/* Have others taken it away since, and put it back? */
+/* A file can be written and given its old mtime again, a FIFO or a directory an ACL: only the ctime
+ * tells then. That of what we have moved ourselves is not known, but not later than that. */
+static bool is_untouched(struct known *k, const struct version *s, uint32_t layer,
+			 const char *rel, const struct ident *host)
+{
+	return host->ctime == s->id.ctime || (S_ISDIR(host->mode) && !s->has_digest) ||
+	       (!s->is_base && !s->has_digest && is_moved(k, s, layer, rel, host));
+}
+
+/* Have others taken it away since we were last at it, and put it back? */
 static bool is_put_back(struct known *k, uint32_t layer, const char *rel,
 			const struct ident *host)
 {
 	AUTO_FREE char *path = NULL;
+	int64_t since;
 
-	if (!k->h || layer >= k->nlayers)
+	if (!k->moved || layer >= k->nlayers)
 		return false;
-	if (!k->others)
-		k->others = put_back_new(k->h, k->moved);
+	since = moved_until(k->moved, layer, rel, host);
+	since = since > k->begin ? since : k->begin;
 	path = xasprintf("%s/%s", k->layers[layer].host, rel);
-	return put_back_has(k->others, path, host);
+	return put_back_has(put_backs_since(&k->others, k->h, since), path, host);
 }
 
 enum verdict {
@@ -496,7 +510,7 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 		return has_place(a, layer, rel) ? KNOWN_OTHER : KNOWN_NOTHING;
 	if (s->late)
 		return ident_is(&s->id, host) ? KNOWN_NOTHING : KNOWN_OTHER;
-	if (ident_same(&s->id, host) && is_untouched(k, s, host))
+	if (ident_same(&s->id, host) && is_untouched(k, s, layer, rel, host))
 		return KNOWN_SAME;
 	if (!same_attributes(&s->id, host) || (!same_size(s, rel, host) && !s->made))
 		return KNOWN_OTHER;
@@ -516,23 +530,6 @@ static enum verdict look(struct known *k, struct apply *a, uint32_t layer,
 								: KNOWN_OTHER;
 }
 
-/* The place for what is found out about @key; what was there about another goes. */
-static struct memo *memo(struct known *k, uint64_t key)
-{
-	if (!k->memos)
-		k->memos = xcalloc(MEMOS, sizeof(*k->memos));
-	return &k->memos[key & (MEMOS - 1)];
-}
-
-static void note_whole(struct known *k, uint64_t key, int64_t at, int64_t newest)
-{
-	struct memo *m = memo(k, key);
-
-	m->whole_key = key;
-	m->whole_at = at;
-	m->newest = newest;
-}
-
 /*
  * When the directory that holds @dir, or is it, was put there by us with all that was in it;
  * 0: none was. *newest: the latest change on the way to it. @dir is cut.
@@ -547,7 +544,7 @@ static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char
 
 	while (strcmp(dir, ".") != 0) {
 		uint64_t key = key_of(layer, dir);
-		const struct memo *m = memo(k, key);
+		const struct memo *m = memo(&k->memos, key);
 		const struct version *s;
 		char *slash = strrchr(dir, '/');
 
@@ -558,12 +555,12 @@ static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char
 		}
 		s = find(k, layer, dir);
 		if (apply_look(a, layer, dir, &now, &up, &e) < 0 || !S_ISDIR(now.mode)) {
-			note_whole(k, key, 0, 0);
+			note_whole(&k->memos, key, 0, 0);
 			break;
 		}
 		if (s && s->whole_at && ident_is(&s->id, &now)) {
 			at = s->whole_at;
-			note_whole(k, key, at, 0);
+			note_whole(&k->memos, key, at, 0);
 			break;
 		}
 		way_add(&w, key, now.ctime);
@@ -573,7 +570,7 @@ static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char
 	}
 	for (size_t i = w.n; i > 0; i--) {
 		top = w.v[i - 1].ctime > top ? w.v[i - 1].ctime : top;
-		note_whole(k, w.v[i - 1].key, at, top);
+		note_whole(&k->memos, w.v[i - 1].key, at, top);
 	}
 	free(w.v);
 	*newest = top > *newest ? top : *newest;
@@ -629,7 +626,7 @@ static enum known_place find_place(struct known *k, struct apply *a, uint32_t la
 	while (strcmp(dir, ".") != 0) {
 		AUTO_FREE char *parent = dir_of(dir);
 		uint64_t key = key_of(layer, dir);
-		const struct memo *m = memo(k, key);
+		const struct memo *m = memo(&k->memos, key);
 
 		is = m->place_key == key ? (int)m->is : GO_UP;
 		if (is != GO_UP)
@@ -646,7 +643,7 @@ static enum known_place find_place(struct known *k, struct apply *a, uint32_t la
 		is = PLACE_SAME;
 	}
 	for (size_t i = 0; i < w.n; i++) {
-		struct memo *m = memo(k, w.v[i].key);
+		struct memo *m = memo(&k->memos, w.v[i].key);
 
 		m->place_key = w.v[i].key;
 		m->is = (enum known_place)is;

@@ -23,6 +23,23 @@ struct memo {
 /* So many directories; a power of two. */
 enum { MEMOS = 1 << 14 };
 
+/* The place for what is found out about @key; what was there about another goes. */
+static inline struct memo *memo(struct memo **all, uint64_t key)
+{
+	if (!*all)
+		*all = xcalloc(MEMOS, sizeof(**all));
+	return &(*all)[key & (MEMOS - 1)];
+}
+
+static inline void note_whole(struct memo **all, uint64_t key, int64_t at, int64_t newest)
+{
+	struct memo *m = memo(all, key);
+
+	m->whole_key = key;
+	m->whole_at = at;
+	m->newest = newest;
+}
+
 /* Directories from one upwards, of which nothing is known yet. */
 struct way {
 	struct visited {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL
@@ -11,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/moved.h"
 #include "journal/op_rows.h"
 #include "journal/txn_rows.h"
 #include "plan/plan.h"
@@ -19,14 +21,17 @@
 struct version {
 	uint64_t key;	     /* of the path */
 	int64_t from, until; /* of the operation that put it there */
-	int64_t last; /* its transaction has been at other names of it until then */
-	bool known;   /* it was there at the moment from which on changes count */
+	size_t end; /* its transaction, which has perhaps been at other names of it since */
+	uint32_t layer;
+	bool known; /* it was there at the moment from which on changes count */
 	struct ident id;
 };
 
-/* When the last operation of a transaction ended. */
+/* When the last operation of a transaction ended, and until when it has moved what. */
 struct end {
 	int64_t txn, ns;
+	int dir; /* -1: not known */
+	struct moved *moved;
 };
 
 struct put_back {
@@ -64,9 +69,30 @@ void put_back_free(struct put_back *u)
 	for (size_t i = 0; i < u->nops; i++)
 		op_record_free(&u->ops[i]);
 	free(u->ops);
+	for (size_t i = 0; i < u->nends; i++) {
+		moved_free(u->ends[i].moved);
+		cleanup_close(&u->ends[i].dir);
+	}
 	free(u->ends);
 	free(u->v);
 	free(u);
+}
+
+struct put_back *put_backs_since(struct put_backs *all, struct home *h, int64_t since)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i]->since == since)
+			return all->v[i];
+	all->v = xrealloc(all->v, (all->n + 1) * sizeof(struct put_back *));
+	all->v[all->n] = put_back_new(h, since);
+	return all->v[all->n++];
+}
+
+void put_backs_free(struct put_backs *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		put_back_free(all->v[i]);
+	free(all->v);
 }
 
 static uint64_t key_of(const char *path)
@@ -82,7 +108,7 @@ static struct end *end_of(struct put_back *u, int64_t txn)
 	if ((u->nends & (u->nends - 1)) == 0)
 		u->ends = xrealloc(u->ends,
 				   (u->nends ? 2 * u->nends : 8) * sizeof(*u->ends));
-	u->ends[u->nends] = (struct end){ .txn = txn };
+	u->ends[u->nends] = (struct end){ .txn = txn, .dir = -1 };
 	return &u->ends[u->nends++];
 }
 
@@ -138,7 +164,8 @@ static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 	u->v[u->n++] = (struct version){ .key = key_of(path),
 					 .from = u->op->begun_ns,
 					 .until = u->op->done_ns,
-					 .last = end_of(u, u->op->txn)->ns,
+					 .end = (size_t)(end_of(u, u->op->txn) - u->ends),
+					 .layer = r->layer,
 					 .known = u->did || id.ctime < u->since,
 					 .id = id };
 	return 0;
@@ -156,6 +183,17 @@ static bool is_later(const struct put_back *u, const struct op_record *op)
 	return later;
 }
 
+/* For objects with several names: the last operation that has moved them may be a later one. */
+static void know_moves(struct put_back *u, const struct txn_record *t, int *dir)
+{
+	struct end *end = end_of(u, t->id);
+
+	if (end->moved)
+		return;
+	end->dir = TAKE_FD(*dir);
+	end->moved = moved_new(u->home, t->id, t->begin_ns, end->dir);
+}
+
 static void read_op(struct put_back *u, const struct op_record *op)
 {
 	struct txn_record t = { 0 };
@@ -170,12 +208,13 @@ static void read_op(struct put_back *u, const struct op_record *op)
 	    journal_txn_get(u->home->journal, op->txn, &t, &e) < 0)
 		return;
 	if (t.state != TXN_PRUNED)
-		dir = open(t.dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		dir = open(t.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir >= 0 && plan_open(dir, op->plan, &p, &e) == 0) {
 		u->layers = txn_layers(&t, &u->nlayers);
 		plan_each(p, false, keep_version, u, &e);
 		free(u->layers);
 		plan_close(p);
+		know_moves(u, &t, &dir);
 	}
 	txn_record_free(&t);
 }
@@ -189,10 +228,21 @@ static int by_key(const void *a, const void *b)
 	return x->id.ctime < y->id.ctime ? -1 : x->id.ctime > y->id.ctime;
 }
 
-static bool is_version(const struct version *v, const struct ident *id)
+/* Has it got its ctime from its transaction by another name? */
+static bool is_moved(const struct put_back *u, const struct version *v,
+		     const struct ident *id)
+{
+	const struct end *end = &u->ends[v->end];
+
+	return id->nlink > 1 && !S_ISDIR(id->mode) && id->ctime < end->ns && end->moved &&
+	       id->ctime < moved_until(end->moved, v->layer, NULL, id);
+}
+
+static bool is_version(const struct put_back *u, const struct version *v,
+		       const struct ident *id)
 {
 	return v->known && ident_same(&v->id, id) && id->ctime >= v->from &&
-	       id->ctime < (id->nlink > 1 ? v->last : v->until);
+	       (id->ctime < v->until || is_moved(u, v, id));
 }
 
 /*
@@ -205,7 +255,7 @@ static void trace(struct put_back *u)
 		if (u->v[i].key != u->v[first].key)
 			first = i;
 		for (size_t k = first; k < u->n && u->v[k].key == u->v[i].key; k++)
-			if (!u->v[i].known && is_version(&u->v[k], &u->v[i].id))
+			if (!u->v[i].known && is_version(u, &u->v[k], &u->v[i].id))
 				u->v[i].known = true;
 	}
 }
@@ -232,6 +282,9 @@ bool put_back_has(void *arg, const char *path, const struct ident *id)
 
 	if (!u->loaded)
 		load(u);
+	for (size_t i = 0; !*path && i < u->nends; i++)
+		if (u->ends[i].moved)
+			moved_read(u->ends[i].moved);
 	for (high = u->n; low < high;) {
 		size_t mid = low + (high - low) / 2;
 
@@ -241,7 +294,7 @@ bool put_back_has(void *arg, const char *path, const struct ident *id)
 			high = mid;
 	}
 	for (; low < u->n && u->v[low].key == key; low++)
-		if (is_version(&u->v[low], id))
+		if (is_version(u, &u->v[low], id))
 			return true;
 	return false;
 }

@@ -17,8 +17,16 @@ struct put_back;
 struct put_back *put_back_new(struct home *h, int64_t since);
 void put_back_free(struct put_back *u); /* NULL is fine */
 
+/* For several moments; to begin with all zero. */
+struct put_backs {
+	struct put_back **v;
+	size_t n;
+};
+struct put_back *put_backs_since(struct put_backs *all, struct home *h, int64_t since);
+void put_backs_free(struct put_backs *all);
+
 /* Is the object at @path one that was put back, and nobody has been at it since? For
- * apply_since(). */
+ * apply_since(). With "" all is read, for one who must not use the journal when it asks. */
 bool put_back_has(void *undone, const char *path, const struct ident *id);
 
 #endif

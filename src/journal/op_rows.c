@@ -95,9 +95,10 @@ static int mark_target(struct journal *j, const struct op_record *r, struct err 
 			      r->kind == OP_UNDO ? OP_TAKEN_BACK : OP_STANDS, e);
 }
 
+/* Then what was undone before is final. One that turns round has changed nothing. */
 static bool is_new(const struct op_record *r)
 {
-	return r->kind == OP_COMMIT || r->kind == OP_ROLLBACK;
+	return (r->kind == OP_COMMIT || r->kind == OP_ROLLBACK) && r->state == OP_DONE;
 }
 
 int journal_op_add(struct journal *j, struct op_record *r, enum txn_state moving,
@@ -147,6 +148,7 @@ int journal_op_move(struct journal *j, struct op_record *r, enum op_state to,
 		return -1;
 	if (move_op(j, r, to, now_ns, e) ||
 	    (txn_to != now && move_txn(j, r->txn, now, txn_to, e)) ||
+	    (is_new(&moved) && run_on(j, SQL_OP_STALE, r->txn, e)) ||
 	    mark_target(j, &moved, e)) {
 		db_rollback(j);
 		return -1;
@@ -187,7 +189,7 @@ int journal_txn_undecided(struct journal *j, int64_t after, int64_t *id, struct 
 	return next_txn(j, SQL_TXN_UNDECIDED, after, id, e);
 }
 
-int journal_op_stale(struct journal *j, int64_t txn, struct err *e)
+int journal_op_undone(struct journal *j, int64_t txn, bool *any, struct err *e)
 {
 	sqlite3_stmt *st = db_stmt(j, SQL_OP_UNDONE, e);
 	int rc;
@@ -197,10 +199,20 @@ int journal_op_stale(struct journal *j, int64_t txn, struct err *e)
 	sqlite3_bind_int64(st, 1, txn);
 	rc = sqlite3_step(st);
 	sqlite3_reset(st);
-	if (rc == SQLITE_DONE)
+	*any = rc == SQLITE_ROW;
+	return rc == SQLITE_ROW || rc == SQLITE_DONE
+		       ? 0
+		       : db_error(j, rc, "read the journal", e);
+}
+
+int journal_op_stale(struct journal *j, int64_t txn, struct err *e)
+{
+	bool any;
+
+	if (journal_op_undone(j, txn, &any, e) < 0)
+		return -1;
+	if (!any)
 		return 0;
-	if (rc != SQLITE_ROW)
-		return db_error(j, rc, "read the journal", e);
 	if (db_begin(j, JOURNAL_SYNC, e))
 		return -1;
 	if (run_on(j, SQL_OP_STALE, txn, e)) {

@@ -22,6 +22,9 @@ int journal_op_move(struct journal *j, struct op_record *r, enum op_state to,
 		    enum txn_state txn_to, int64_t now_ns, enum journal_sync s,
 		    struct err *e);
 
+/* Is there anything that was undone and could be redone? */
+int journal_op_undone(struct journal *j, int64_t txn, bool *any, struct err *e);
+
 /*
  * Before the data of a transaction changes: undone operations cannot be redone any more.
  * Durable when it returns; nothing is written if there is none.

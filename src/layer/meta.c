@@ -340,6 +340,50 @@ int meta_is_either(int dirfd, const char *name, const char *one, size_t none,
 			       is_one_of(&now, other, nother, one, none);
 }
 
+void meta_turn(const struct buf *now, const char *from, size_t nfrom, const char *to,
+	       size_t nto, struct buf *out)
+{
+	const char *p = buf_str(now), *end = p + now->len, *a;
+	AUTO_BUF struct buf value = BUF_INIT;
+	struct value v;
+
+	while (next_packed(&p, end, &a, &v.p, &v.n)) {
+		if (!same_value(value_of(from, nfrom, a), value_of(to, nto, a)))
+			continue;
+		buf_reset(&value);
+		buf_add(&value, v.p, v.n);
+		pack_one(out, a, &value);
+	}
+	for (p = to; next_packed(&p, to + nto, &a, &v.p, &v.n);) {
+		if (same_value(value_of(from, nfrom, a), v))
+			continue;
+		buf_reset(&value);
+		buf_add(&value, v.p, v.n);
+		pack_one(out, a, &value);
+	}
+}
+
+bool meta_is_plain(int parent, const struct buf *now, const char *known, size_t nknown)
+{
+	const char *p = buf_str(now), *end = p + now->len, *a;
+	AUTO_BUF struct buf acl = BUF_INIT;
+	struct value v, given = { 0 };
+
+	if (now->len && fs_xattr_get(parent, ".", "system.posix_acl_default", &acl) >= 0)
+		given = (struct value){ buf_str(&acl), acl.len };
+	while (next_packed(&p, end, &a, &v.p, &v.n)) {
+		if (same_value(v, value_of(known, nknown, a)))
+			continue;
+		/* The access ACL is made of the default one and the mode, which is compared
+		 * elsewhere. */
+		if (!given.p || (strcmp(a, "system.posix_acl_access") != 0 &&
+				 (strcmp(a, "system.posix_acl_default") != 0 ||
+				  !same_value(v, given))))
+			return false;
+	}
+	return true;
+}
+
 int meta_stamp(int dirfd, const char *name)
 {
 	struct timespec t[2];

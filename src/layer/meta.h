@@ -39,6 +39,18 @@ int meta_change(int dirfd, const char *name, const char *from, size_t nfrom,
 int meta_is_either(int dirfd, const char *name, const char *one, size_t none,
 		   const char *other, size_t nother);
 
+/* Of packed strings: adds to @out what @now becomes if the changes from @from to @to are made
+ * to it. */
+void meta_turn(const struct buf *now, const char *from, size_t nfrom, const char *to,
+	       size_t nto, struct buf *out);
+
+/*
+ * @now is packed from a directory in the directory @parent. Is each of its attributes also in
+ * @known, with the same value, or one that a new directory inherits from the default ACL of
+ * @parent?
+ */
+bool meta_is_plain(int parent, const struct buf *now, const char *known, size_t nknown);
+
 /*
  * Gives @name a ctime of now; nothing else changes. Without the right to do that nothing is
  * done.

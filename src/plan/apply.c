@@ -139,9 +139,9 @@ void apply_decided(struct apply *a, bool own, bool takes_back)
 	a->takes_back = takes_back;
 }
 
-void apply_moved_until(struct apply *a, int64_t ns)
+void apply_moved(struct apply *a, const struct apply_moves *m)
 {
-	a->moved = ns;
+	a->moves = *m;
 }
 
 void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg)
@@ -292,18 +292,6 @@ int apply_meet(struct apply *a, const struct plan_rec *r, struct place *p,
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/*
- * Renames what lies under the number of the step: no step asks for it any more, but it must
- * not be lost.
- */
-int apply_put_aside(const struct place *p)
-{
-	char name[sizeof(p->slot) + 2];
-
-	snprintf(name, sizeof(name), "%s~", p->slot);
-	return move_name(p->old, p->slot, p->old, name, 0);
-}
-
 /* --- replace --- */
 
 /*
@@ -429,7 +417,7 @@ static int settle(struct apply *a, const struct plan_rec *r, const struct place 
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }
 
-/* Moves the command's own version aside while the merged one is on the host, or back. */
+/* Moves the command's own version aside while the merged one is on the host, or back: 1. */
 static int park_own(const struct place *p, bool away)
 {
 	int x;
@@ -438,7 +426,7 @@ static int park_own(const struct place *p, bool away)
 		return 0;
 	x = away ? move_name(p->up, p->name, p->store, p->slot, RENAME_NOREPLACE)
 		 : move_name(p->store, p->slot, p->up, p->name, RENAME_NOREPLACE);
-	return x == -ENOENT || x == -EEXIST ? 0 : x;
+	return x == -ENOENT || x == -EEXIST ? 0 : x == 0 ? 1 : x;
 }
 
 static int park(struct apply *a, const struct plan_rec *r, const struct place *p,
@@ -534,51 +522,93 @@ static int replace_forward(struct apply *a, const struct plan_rec *r, struct err
 	return park(a, r, &p, e);
 }
 
-static int replace_backward(struct apply *a, const struct plan_rec *r, struct err *e)
+/* Returns the parked object to its staged place first; the rest is the plain case. 1: something
+ * has moved; 0: nothing has; or -errno. */
+static int unpark(const struct plan_rec *r, const struct place *p,
+		  const struct ident *now)
 {
-	struct place p;
-	struct ident now, kept;
+	struct ident kept;
 	int x;
 
-	if (meet_resumed(a, r, &p, &now, e) < 0)
-		return -1;
-	if (r->flags & PLAN_PARK && plan_is_apart(r)) {
-		x = park_own(&p, false);
-		if (x < 0)
-			return apply_failed(a, r, x, e);
-	} else if (r->flags & PLAN_PARK) {
-		/* The object returns to the upper first; the rest is the plain case. */
-		x = ident_at(p.old, p.slot, &kept);
-		if (x == 0 && kept.mode && !ident_is(&now, &r->before))
-			x = move_name(p.old, p.slot, p.staged, p.sname, RENAME_NOREPLACE);
-		if (x < 0 && x != -EEXIST)
-			return apply_failed(a, r, x, e);
+	if (!(r->flags & PLAN_PARK))
+		return 0;
+	if (plan_is_apart(r))
+		return park_own(p, false);
+	x = ident_at(p->old, p->slot, &kept);
+	if (x < 0 || !kept.mode || ident_is(now, &r->before))
+		return x;
+	x = move_name(p->old, p->slot, p->staged, p->sname, RENAME_NOREPLACE);
+	return x == -EEXIST ? 0 : x == 0 ? 1 : x;
+}
+
+/* Undoes unpark() after a conflict: a refused step leaves the store as it was. Only when a commit
+ * is taken back, the command's own version is pending again whatever the host has. */
+static int park_again(struct apply *a, const struct plan_rec *r, const struct place *p,
+		      bool moved, struct err *e)
+{
+	int x;
+
+	if (!plan_is_apart(r))
+		return park(a, r, p, e);
+	x = moved && !a->takes_back ? park_own(p, true) : 0;
+	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+/* Exchanges what the step took away, which is in its staged place, with what the host has. */
+static int put_back(struct apply *a, const struct plan_rec *r, const struct place *p,
+		    const struct ident *now, struct err *e)
+{
+	struct ident kept;
+	int x = ident_at(p->staged, p->sname, &kept);
+
+	if (x == 0 && !ident_is(&kept, &r->before)) {
+		x = apply_take_aside(r, p, p->staged, p->sname);
+		if (x == 0)
+			x = ident_at(p->staged, p->sname, &kept);
 	}
-	if (!r->before.mode)
-		return create_backward(a, r, e);
-	if (ident_is(&now, &r->before))
-		return settle(a, r, &p, &r->before, &r->after, e) < 0
-			       ? -1
-			       : apply_drop_name(a, r, &p, e);
-	x = ident_at(p.staged, p.sname, &kept);
 	if (x < 0)
 		return apply_failed(a, r, x, e);
 	if (!ident_is(&kept, &r->before))
 		return apply_conflict(a, r, "has lost what it was before", e);
-	if (now.mode ? !ident_same(&now, &r->after) && !is_own_dir(&now, r)
-		     : r->after.mode != 0)
+	if (now->mode ? !ident_same(now, &r->after) && !is_own_dir(now, r)
+		      : r->after.mode != 0)
 		return apply_conflict(a, r, "was changed on the host after the commit",
 				      e);
-	if (!now.mode) { /* the host has deleted it since, and the user wants it back */
-		x = move_name(p.staged, p.sname, p.host, p.name, RENAME_NOREPLACE);
+	if (!now->mode) { /* the host has deleted it since, and the user wants it back */
+		x = move_name(p->staged, p->sname, p->host, p->name, RENAME_NOREPLACE);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}
-	if (apply_whole(a, r, &p, &now, false, e) < 0)
+	if (apply_whole(a, r, p, now, false, e) < 0)
 		return -1;
-	if (apply_exchange(a, r, &p, &now, &r->before, e) < 0 ||
-	    settle(a, r, &p, &r->before, &r->after, e) < 0)
+	if (apply_exchange(a, r, p, now, &r->before, e) < 0 ||
+	    settle(a, r, p, &r->before, &r->after, e) < 0)
 		return -1;
-	return apply_drop_name(a, r, &p, e);
+	return apply_drop_name(a, r, p, e);
+}
+
+static int replace_backward(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct place p;
+	struct ident now;
+	struct err why;
+	int moved;
+
+	if (meet_resumed(a, r, &p, &now, e) < 0)
+		return -1;
+	moved = unpark(r, &p, &now);
+	if (moved < 0)
+		return apply_failed(a, r, moved, e);
+	if (r->before.mode && ident_is(&now, &r->before))
+		return settle(a, r, &p, &r->before, &r->after, e) < 0
+			       ? -1
+			       : apply_drop_name(a, r, &p, e);
+	if ((r->before.mode ? put_back(a, r, &p, &now, &why)
+			    : create_backward(a, r, &why)) == 0)
+		return 0;
+	if (why.kind == ERR_CONFLICT && park_again(a, r, &p, moved > 0, e) < 0)
+		return -1;
+	*e = why;
+	return -1;
 }
 
 /* --- create --- */
@@ -689,6 +719,9 @@ static int delete_backward(struct apply *a, const struct plan_rec *r, struct err
 
 	if (apply_at(a, r, &p, e) < 0)
 		return -1;
+	x = apply_take_aside(r, &p, p.old, p.slot);
+	if (x < 0)
+		return apply_failed(a, r, x, e);
 	if (r->after.mode) {
 		x = ident_at(p.host, p.name, &kept);
 		return x < 0 ? apply_failed(a, r, x, e)

@@ -74,10 +74,18 @@ void apply_since(struct apply *a, int64_t ns, apply_excuse *excuse, void *arg);
  */
 void apply_since_undo(struct apply *a, int64_t ns);
 /*
- * In both directions: a file conflicts if its ctime is @ns or later, unless the callback
- * accepts it. @ns is the end of the last operation that may have moved the file there. 0: no
- * look is taken.
+ * In both directions: a file conflicts if its ctime is newer than the last operation of the
+ * transaction that moved the file, unless the callback of apply_since() accepts it.
  */
-void apply_moved_until(struct apply *a, int64_t ns);
+struct apply_moves {
+	int64_t all; /* every path of the list was moved by an operation that ended then */
+	int64_t last; /* the end of the last operation of all; 0: no look is taken */
+	/* The end of the last operation that moved the object @id at @rel; @rel NULL: under any
+	 * name. If @id has mode 0 the callback only reads what later answers need. */
+	int64_t (*until)(void *arg, uint32_t layer, const char *rel,
+			 const struct ident *id);
+	void *arg;
+};
+void apply_moved(struct apply *a, const struct apply_moves *m);
 
 #endif

@@ -26,8 +26,10 @@ enum { FOUND_MAX = 80 };
 struct search {
 	struct apply *a;
 	int64_t since;
-	/* Until then other names of what it finds may have been moved by ourselves. */
+	/* Until then other names of what it finds may have been moved by ourselves, if there is
+	 * nothing that says it of each. */
 	int64_t moved;
+	uint32_t layer;
 	bool excuses; /* what we put back ourselves does not count */
 	bool files;   /* nor do directories that were there when we were last at it */
 	struct buf path;
@@ -69,6 +71,8 @@ static int has_newer_locked(struct search *s, int dir, const char *name)
 	/* The list of excuses is read now: the journal is not the child's to use. */
 	if (s->excuses && s->a->excuse)
 		s->a->excuse(s->a->excuse_arg, "", &(struct ident){ 0 });
+	if (s->excuses && s->a->moves.until)
+		s->a->moves.until(s->a->moves.arg, s->layer, NULL, &(struct ident){ 0 });
 	return ns_try_override(look_inside, &l);
 }
 
@@ -78,7 +82,12 @@ static int has_newer_locked(struct search *s, int dir, const char *name)
  */
 static bool is_moved(const struct search *s, const struct ident *id)
 {
-	return id->nlink > 1 && id->ctime < s->moved && apply_is_shared(s->a, id);
+	const struct apply_moves *m = &s->a->moves;
+
+	if (id->nlink < 2 || id->ctime >= s->moved || !apply_is_shared(s->a, id))
+		return false;
+	return !s->excuses || !m->until ||
+	       id->ctime < m->until(m->arg, s->layer, NULL, id);
 }
 
 /* Was it made after the last operation of ours? If that is not known, it was not. */
@@ -154,7 +163,8 @@ int apply_whole(struct apply *a, const struct plan_rec *r, const struct place *p
 {
 	AUTO_SEARCH struct search s = { .a = a,
 					.since = forward ? a->since_undo : a->since,
-					.moved = a->moved,
+					.moved = a->moves.last,
+					.layer = r->layer,
 					.excuses = true };
 	const struct ident *was = forward ? &r->before : &r->after;
 	int x;
@@ -196,9 +206,12 @@ static bool is_in_old(const struct plan_rec *r)
 static int check_untouched(struct apply *a, const struct plan_rec *r,
 			   const struct ident *now, const char *what, struct err *e)
 {
+	const struct apply_moves *m = &a->moves;
 	AUTO_BUF struct buf path = BUF_INIT;
 
-	if (!S_ISREG(now->mode) || !a->moved || now->ctime < a->moved)
+	if (!S_ISREG(now->mode) || !m->last || now->ctime < m->all)
+		return 0;
+	if (now->ctime < m->last && now->ctime < m->until(m->arg, r->layer, r->rel, now))
 		return 0;
 	buf_addf(&path, "%s/%s", a->layers[r->layer].host, r->rel);
 	return a->excuse && a->excuse(a->excuse_arg, buf_str(&path), now)
@@ -245,6 +258,29 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 	return apply_whole(a, r, p, now, forward, e);
 }
 
+/*
+ * A directory that we made goes again, with the attributes that it has got since: are they ours? The
+ * one in the upper is what the command has made of it.
+ */
+static int check_dressed(struct apply *a, const struct plan_rec *r, const struct place *p,
+			 const struct ident *now, struct err *e)
+{
+	AUTO_BUF struct buf host = BUF_INIT, up = BUF_INIT;
+	bool ours = now->mode == r->after.mode || r->before.mode;
+	int x = meta_pack(p->host, p->name, &host);
+
+	if (x == 0 && p->up >= 0)
+		x = meta_pack(p->up, p->name, &up);
+	if (x == -ENOENT || x == -ENOTDIR) /* the command has taken it away since */
+		x = 0;
+	if (x < 0)
+		return apply_failed(a, r, x, e);
+	ours = ours && (meta_is_plain(p->host, &host, buf_str(&up), up.len) ||
+			meta_is_plain(p->host, &host, r->xafter, r->nxafter));
+	return ours ? 0
+		    : apply_conflict(a, r, "was changed on the host after the commit", e);
+}
+
 /* A directory that is made: is there room for it; and later for what it has taken the place of? */
 static int expect_instead(struct apply *a, const struct plan_rec *r,
 			  const struct place *p, const struct ident *now, bool forward,
@@ -254,7 +290,8 @@ static int expect_instead(struct apply *a, const struct plan_rec *r,
 	 * somebody's from before those is found when ours is taken away. */
 	AUTO_SEARCH struct search s = { .a = a,
 					.since = a->since,
-					.moved = a->moved,
+					.moved = a->moves.last,
+					.layer = r->layer,
 					.excuses = true,
 					.files = true };
 	struct ident kept;
@@ -275,11 +312,9 @@ static int expect_instead(struct apply *a, const struct plan_rec *r,
 						now->mode ? "was changed on the host"
 							  : "was deleted on the host",
 						e);
-	/* One that a commit of a part had to make goes again: with its mode, if that is ours. */
-	if (a->since && !r->before.mode && S_ISDIR(now->mode) &&
-	    now->mode != r->after.mode)
-		return apply_conflict(a, r, "was changed on the host after the commit",
-				      e);
+	if (a->since && S_ISDIR(now->mode) && !ident_is(now, &r->before) &&
+	    check_dressed(a, r, p, now, e) < 0)
+		return -1;
 	if (!now->mode || !r->before.mode || ident_is(now, &r->before))
 		return 0;
 	if (!S_ISDIR(now->mode))
@@ -321,11 +356,14 @@ int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct 
 	struct place p;
 	int x;
 
-	if (apply_is_forced(a, r) || !is_looked_at(r))
+	if (!is_looked_at(r))
 		return 0;
-	/* A directory that another step makes is not there yet. */
+	/* A directory that another step makes is not there yet. Without one nobody can have the
+	 * step done, whatever he has decided. */
 	if (apply_at(a, r, &p, e) < 0)
 		return forward && e->kind == ERR_CONFLICT && !r->before.mode ? 0 : -1;
+	if (apply_is_forced(a, r))
+		return 0;
 	if (r->kind == PLAN_LINK)
 		return apply_check_link(a, r, &p, forward, e);
 	x = ident_at(p.host, p.name, &now);
@@ -394,16 +432,38 @@ int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e)
 	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
 		return -1;
 	if (plan_is_apart(r)) /* the command's own is in its place again already */
-		return 0;
+		return apply_drop_name(a, r, &p, e);
 	if (r->kind == PLAN_REPLACE && p.staged >= 0)
 		x = ident_at(p.staged, p.sname, &id);
 	if (x == 0 && ident_is(&id, &r->before))
 		x = move_name(p.staged, p.sname, p.old, p.slot, RENAME_NOREPLACE);
 	if (x == 0 && p.old >= 0)
 		x = ident_at(p.old, p.slot, &id);
-	if (x == 0 && id.mode)
+	if (x == 0 && ident_is(&id, &r->before))
 		x = apply_put_aside(&p);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
+}
+
+int apply_stay(struct apply *a, const struct plan_rec *r, struct err *e)
+{
+	struct ident id = { 0 };
+	struct place p;
+	int x;
+
+	if (r->kind != PLAN_REPLACE || !(r->flags & PLAN_PARK))
+		return 0;
+	if (apply_at(a, r, &p, e) < 0 && e->kind != ERR_CONFLICT)
+		return -1;
+	x = p.staged < 0 ? 0 : ident_at(p.staged, p.sname, &id);
+	if (x == 0 && ident_is(&id, &r->before))
+		x = plan_is_apart(r)
+			    ? move_name(p.up, p.name, p.store, p.slot, RENAME_NOREPLACE)
+			    : move_name(p.staged, p.sname, p.old, p.slot,
+					RENAME_NOREPLACE);
+	/* Without an upper there is nothing of the command's in it. */
+	return x < 0 && x != -EEXIST && x != -ENOENT && x != -EBADF
+		       ? apply_failed(a, r, x, e)
+		       : 0;
 }
 
 int apply_left(struct apply *a, const struct plan_rec *r, bool forward, struct err *e)
@@ -442,11 +502,14 @@ bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e)
 		return false;
 	if (is_in_old(r))
 		ident_at(p.old, p.slot, &id);
-	else if (p.staged >= 0)
+	/* Or on the way back, if a crash came. */
+	if (!ident_is(&id, &r->before) && p.staged >= 0)
 		ident_at(p.staged, p.sname, &id);
 	/* Or back at its place, if only this step was undone. */
 	if (!ident_is(&id, &r->before) && p.host >= 0)
 		ident_at(p.host, p.name, &id);
+	if (!ident_is(&id, &r->before))
+		apply_find_aside(&p, &id);
 	return ident_is(&id, &r->before);
 }
 

@@ -19,11 +19,17 @@ int apply_check(struct apply *a, const struct plan_rec *r, bool forward, struct 
 int apply_is_taken(struct apply *a, const struct plan_rec *r, struct err *e);
 
 /*
- * A step that is to be taken back while the host has gone on from there already: his
- * version stays, and what the step had taken away is kept apart in `old`, so that it is
- * not taken for the transaction's own.
+ * A step of a commit or redo that is to be taken back while the host has gone on from there
+ * already: his version stays, and what the step had taken away is kept apart in `old`, so that it
+ * is not taken for the transaction's own. Of a step that was never done nothing moves.
  */
 int apply_leave(struct apply *a, const struct plan_rec *r, struct err *e);
+
+/*
+ * A step that an undo was to take back, and that stays done while the undo itself turns round: what
+ * a crash has left on the way back goes to where the step had put it.
+ */
+int apply_stay(struct apply *a, const struct plan_rec *r, struct err *e);
 
 /* Is what a done step took away still where an undo would look for it? */
 bool apply_is_kept(struct apply *a, const struct plan_rec *r, struct err *e);

@@ -146,10 +146,9 @@ static int link_backward(struct apply *a, const struct plan_rec *r, const struct
 			       : apply_conflict(
 					 a, r, "was changed on the host after the commit",
 					 e);
-	if (!staged)
-		return 0;
 	x = ident_at(p->old, p->slot, now);
-	if (x == 0 && now->mode)
+	/* On the host: what somebody had there, and the user has let make room. */
+	if (x == 0 && now->mode && (staged || ident_is(now, &r->before)))
 		x = move_name(p->old, p->slot, from, p->name, RENAME_NOREPLACE);
 	return x < 0 ? apply_failed(a, r, x, e) : 0;
 }

@@ -21,7 +21,7 @@ struct apply {
 	bool takes_back;
 	int64_t since;	    /* see apply_since() */
 	int64_t since_undo; /* see apply_since_undo() */
-	int64_t moved;	    /* see apply_moved_until() */
+	struct apply_moves moves;
 	apply_excuse *excuse;
 	void *excuse_arg;
 	int64_t began; /* see apply_began() */
@@ -104,6 +104,15 @@ int apply_exchange(struct apply *a, const struct plan_rec *r, const struct place
 
 /* Renames what lies in `old` under the number of a step. -errno. */
 int apply_put_aside(const struct place *p);
+/* Fills in *id from what apply_put_aside() has renamed; mode 0: nothing. -errno. */
+int apply_find_aside(const struct place *p, struct ident *id);
+/*
+ * If the renamed object is the one that the step took away, and the host does not have it,
+ * renames it to @name in @dir, unless that name exists. Needed for stores that an older version
+ * has damaged: it put objects aside that a later undo needs. -errno.
+ */
+int apply_take_aside(const struct plan_rec *r, const struct place *p, int dir,
+		     const char *name);
 
 /* Set errors that name the path; return -1. */
 int apply_failed(const struct apply *a, const struct plan_rec *r, int err, struct err *e);

@@ -22,6 +22,9 @@ from stetlib import Stet, make_tree
 
 OLD = 1_600_000_000_000_000_000
 CONFLICT = 3
+# What every command changes besides its own paths, and verbs of a part.
+REST = ["b/c"]
+UNDO_PART = ("undo-some", "undo-rest")
 EXCHANGE = 2
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -282,7 +285,9 @@ def do(stet, top, cell, name, step):
     some = [f"./{p}" for p in COMMANDS[cell.command][1].split()]
     words = {"some": ["commit", name, "--accept-risky", "--", *some],
              "commit": ["commit", name, "--accept-risky"],
-             "undo-some": ["undo", name, "--", *some]}.get(step, [step, name])
+             "undo-some": ["undo", name, "--", *some],
+             "rest": ["commit", name, "--accept-risky", "--", *REST],
+             "undo-rest": ["undo", name, "--", *REST]}.get(step, [step, name])
     r = stet(*words, cwd=top)
     if "was committed as a whole" in r.err:
         raise NoCell  # what was chosen in a new directory can be committed alone, not undone
@@ -347,6 +352,9 @@ class States:
         self.first, self.full, self.some = first, full, some
         self.now, self.done, self.undone, self.gone = first, [], [], False
 
+    def paths(self, verb):
+        return REST if verb.endswith("rest") else self.some
+
     def step(self, verb):
         """(base, goal) of the verb."""
         base = self.now
@@ -360,14 +368,14 @@ class States:
         elif verb == "redo":
             self.done.append(base)
             self.now = self.undone.pop()
-        elif verb == "undo-some":
+        elif verb in UNDO_PART:
             self.undone.append(base)
-            self.now = parts_of(verb, base, self.full, self.first, self.some)
+            self.now = parts_of(verb, base, self.full, self.first, self.paths(verb))
             # What an undo of the rest goes to stays the same.
         else:
             self.done.append(base)
             self.undone.clear()
-            self.now = parts_of(verb, base, self.full, self.first, self.some)
+            self.now = parts_of(verb, base, self.full, self.first, self.paths(verb))
         return base, self.now
 
 
@@ -402,7 +410,7 @@ def run_cell(stet, cell):
             judge_links(base, before, to, after)
         # After the redo of a part, an undo is of the whole.
         back = was is not to and "nothing to commit" not in r.out + r.err and \
-            not (step == "redo" and "undo-some" in cell.sequence)
+            not (step == "redo" and any(u in cell.sequence for u in UNDO_PART))
         if back and not there_and_back(stet, top, name, step, before, after,
                                        cell.edit == NONE):
             return
@@ -410,7 +418,8 @@ def run_cell(stet, cell):
                 for p, t in goal.items()}
 
 
-BACK = {"commit": "undo", "some": "undo", "redo": "undo", "undo": "redo", "undo-some": "redo"}
+BACK = {"commit": "undo", "some": "undo", "rest": "undo", "redo": "undo", "undo": "redo", "undo-some": "redo",
+        "undo-rest": "redo"}
 
 
 def there_and_back(stet, top, name, step, before, after, times):
@@ -422,7 +431,7 @@ def there_and_back(stet, top, name, step, before, after, times):
         moved = same(goal, snap(top), times)
         if moved:
             raise Wrong(f"{verb} at once is not exact", "; ".join(moved))
-        if step == "undo-some":
+        if step in UNDO_PART:
             return False
     return True
 

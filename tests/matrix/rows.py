@@ -81,6 +81,11 @@ EDITS = {
     "rename over another": "mv a/f a/h",
     "chmod": "chmod 640 a/f",
     "setxattr": "setfattr -n user.host -v 1 a/f",
+    "write by its old time": "touch -r a/f x/t; printf H | dd of=a/f conv=notrunc status=none; touch -r x/t a/f; rm x/t",
+    "write the other by its old time":
+        "touch -r a/g x/t; printf H | dd of=a/g conv=notrunc status=none; touch -r x/t a/g; rm x/t",
+    "setxattr on the other": "setfattr -n user.host -v 1 a/g",
+    "setxattr on n": "setfattr -n user.host -v 1 a/n",
     "touch": "touch a/f",
     "hard link": "ln a/f a/m",
     "file to directory": "rm a/f; mkdir a/f; echo host > a/f/n",
@@ -166,7 +171,7 @@ EDITS = {
 }
 
 # Verbs on the transaction after its run; "*" is when the host edits, "during" before the run
-# ends. "some" are the paths of the command's row. What comes after the edit is judged.
+# ends. "some" are the paths of the command's row, "rest" is b/c. What comes after the edit is judged.
 SEQUENCES = (
     "during commit",
     "during some commit",
@@ -184,6 +189,11 @@ SEQUENCES = (
     "commit * undo-some undo",
     "commit undo-some * undo",
     "commit undo-some * redo",
+    "commit * undo-rest undo",
+    "some * commit undo undo",
+    "commit undo-some * undo-rest redo redo",
+    "commit undo * rest commit",
+    "some commit undo-rest * redo undo",
     "commit undo * redo",
     "commit undo * commit",
     "commit undo redo * undo",
