@@ -9,65 +9,49 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "cli/dialog.h"
 #include "cli/help.h"
 #include "cli/inside.h"
 #include "cli/inside_worker.h"
 #include "cli/parse.h"
-#include "cli/term.h"
+#include "print/complaint.h"
+#include "print/term.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/sandbox.h"
-#include "verbs/diff.h"
 #include "verbs/meta.h"
 #include "verbs/run.h"
 #include "verbs/status.h"
 #include "verbs/verbs.h"
 
-static const struct front {
+static const struct {
 	const struct verb *verb;
-	cli_print *print;
-	cli_explain *explain;
-} fronts[] = {
-	{ &verb_run, print_run, NULL },
-	{ &verb_exec, print_exec, NULL },
-	{ &verb_explore, print_explore, NULL },
-	{ &verb_status, print_status, NULL },
-	{ &verb_list, print_list, NULL },
-	{ &verb_diff, print_diff, NULL },
-	{ &verb_commit, print_commit, explain_commit },
-	{ &verb_rollback, print_rollback, explain_rollback },
-	{ &verb_undo, print_undo, explain_undo },
-	{ &verb_redo, print_redo, explain_redo },
-	{ &verb_log, print_log, NULL },
-	{ &verb_audit, print_audit, NULL },
-	{ &verb_checkpoint, print_checkpoint, NULL },
-	{ &verb_show, print_show, NULL },
-	{ &verb_restore, print_restore, NULL },
-	{ &verb_fork, print_fork, NULL },
-	{ &verb_forget, print_forget, NULL },
-	{ &verb_prune, print_prune, NULL },
-	{ &verb_check, print_check, NULL },
-	{ &verb_recover, print_recover, NULL },
-	{ &verb_doctor, print_doctor, NULL },
-	{ &verb_policy_check, print_policy_check, NULL },
-	{ &verb_policy_show, print_policy_show, NULL },
-	{ &verb_policy_test, print_policy_test, NULL },
-	{ &verb_policy_explain, print_policy_explain, NULL },
-	{ &verb_allow, print_allow, NULL },
-	{ &verb_consent, print_consent, NULL },
-	{ &verb_version, print_version, NULL },
-	{ &verb_help, print_help, NULL },
-	{ &verb_completion, print_completion, NULL },
+	print_fn *print;
+} printers[] = {
+#define VERB(name) { &verb_##name, print_##name },
+#include "verbs/verbs.def"
+#undef VERB
 };
 
-static const struct front *front_of(const struct verb *v)
+/* Every verb has one: both come from the same list. */
+static print_fn *printer_of(const struct verb *v)
 {
 	size_t i = 0;
 
-	while (fronts[i].verb != v)
+	while (printers[i].verb != v)
 		i++;
-	return &fronts[i];
+	return printers[i].print;
+}
+
+void cli_open(struct cli *c, char *const *env)
+{
+	*c = (struct cli){ .con = { .ctx = &c->ctx, .out = stdout } };
+	op_ctx_init(&c->ctx, env);
+}
+
+void cli_close(struct cli *c)
+{
+	op_ctx_close(&c->ctx);
 }
 
 /* To a terminal nothing goes that it, or who reads it, would take for more than a letter of a name:
@@ -183,21 +167,6 @@ static int write_with_list(struct cli *c, const struct verb *v, const void *res,
 	return 0;
 }
 
-void cli_complain(const struct err *e, bool hint)
-{
-	AUTO_BUF struct buf b = BUF_INIT;
-
-	fflush(stdout);
-	buf_adds(&b, "stet: ");
-	text_escape(&b, e->msg, strlen(e->msg));
-	if (hint && e->hint[0]) {
-		buf_adds(&b, "; ");
-		text_escape(&b, e->hint, strlen(e->hint));
-	}
-	buf_addc(&b, '\n');
-	fputs(buf_str(&b), stderr);
-}
-
 static int status_of(const struct verb *v, const struct err *e)
 {
 	if (v && v->flags & VERB_RUNS)
@@ -210,7 +179,7 @@ int cli_report(struct cli *c, const struct verb *v, bool json, const struct err 
 	struct err second;
 
 	if (!json || write_json(c, v, json_error(e), &second) < 0)
-		cli_complain(e, true);
+		print_complaint(e, true);
 	return status_of(v, e);
 }
 
@@ -227,10 +196,10 @@ static int report_with(struct cli *c, const struct verb *v, const void *req,
 		o = json_error(e);
 		v->explain(res, json_object_get(o, "error"));
 		if (write_json(c, v, o, &second) < 0)
-			cli_complain(e, true);
+			print_complaint(e, true);
 		return status_of(v, e);
 	}
-	status = front_of(v)->explain(c, req, res, e);
+	status = dialog_refused(c, v, req, res, e);
 	return status < 0 ? status_of(v, e) : status;
 }
 
@@ -239,23 +208,23 @@ static int print_text(struct cli *c, const struct verb *v, const void *req,
 {
 	const struct verb_common *common = req;
 	struct pager pager = { 0, NULL };
+	struct console *con = &c->con;
 	int r;
 
-	c->out = v->flags & VERB_RUNS ? stderr : stdout;
+	con->out = v->flags & VERB_RUNS ? stderr : stdout;
 	/* A stream of objects. */
-	if (common->json && !(c->out = begin_json(c, v, e)))
+	if (common->json && !(con->out = begin_json(c, v, e)))
 		return -1;
-	c->tty = isatty(fileno(c->out));
-	c->color = v->flags & (VERB_COLOR | VERB_RUNS) &&
-		   term_wants_color(&c->ctx, common->color, fileno(c->out));
-	if ((v == &verb_diff || v == &verb_show) &&
-	    !((const struct diff_req *)req)->no_pager) {
+	con->tty = isatty(fileno(con->out));
+	con->color = v->flags & (VERB_COLOR | VERB_RUNS) &&
+		     term_wants_color(&c->ctx, common->color, fileno(con->out));
+	if (v->flags & VERB_PAGER && !common->no_pager) {
 		pager_open(&c->ctx, &pager);
-		c->out = pager.out;
+		con->out = pager.out;
 	}
-	r = front_of(v)->print(c, req, res, e);
+	r = printer_of(v)(con, req, res, e);
 	pager_close(&pager);
-	c->out = stdout;
+	con->out = stdout;
 	return r;
 }
 
@@ -294,7 +263,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	AUTO_FREE void *res = xcalloc(1, v->result_size);
 	struct err e = { 0 };
 	json_t *o;
-	int r, status;
+	int r, status, asked = -1;
 
 	r = run(c, v, req, res, &e);
 	if (r < 0 && !v->explain)
@@ -306,14 +275,16 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 		return status;
 	}
 	status = v->status ? v->status(req, res) : 0;
-	c->status = -1;
 	o = common->json ? v->json(res) : NULL;
 	if (o && v->list.key)
 		r = write_with_list(c, v, res, o, &e);
 	else if (o)
 		r = write_json(c, v, o, &e);
-	else if (!common->quiet || status || v->flags & VERB_RUNS)
+	else if (!common->quiet || status || v->flags & VERB_RUNS) {
 		r = print_text(c, v, req, res, &e);
+		if (r == 0)
+			asked = dialog_done(c, v, req, res);
+	}
 	if (v->free)
 		v->free(res);
 	if (r == 0 &&
@@ -322,7 +293,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 		return cli_report(c, v, false, &e);
 	if (r < 0)
 		return cli_report(c, v, common->json && !o, &e);
-	return c->status < 0 ? status : c->status;
+	return asked < 0 ? status : asked;
 }
 
 int cli_open_report(struct cli *c, const struct verb *v, const struct verb_common *common,
@@ -377,7 +348,7 @@ int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	} else {
 		log_enable(common->debug);
 		if (v->flags & VERB_RUNS && term_can_ask()) {
-			c->ctx.consent = cli_consent;
+			c->ctx.consent = dialog_consent;
 			c->ctx.consent_arg = c;
 		}
 		status = cli_verb(c, v, req);
@@ -414,7 +385,7 @@ int cli_main(int argc, char **argv, char *const *env)
 		{ "-V", &verb_version },
 	};
 	const struct verb *v;
-	struct cli c = { .out = stdout };
+	struct cli c;
 	struct err e;
 	int status, words = 1;
 	size_t i;
@@ -423,7 +394,7 @@ int cli_main(int argc, char **argv, char *const *env)
 		return housekeep_main(argc, argv);
 	if (argc > 1 && strcmp(argv[1], VISITOR_OPTION) == 0)
 		return inside_worker_main(argc, argv, env);
-	op_ctx_init(&c.ctx, env);
+	cli_open(&c, env);
 	v = verb_at(argc - 1, argv + 1, &words);
 	for (i = 0; argc > 1 && i < ARRAY_SIZE(spelt); i++)
 		if (strcmp(argv[1], spelt[i].option) == 0)
@@ -448,6 +419,6 @@ int cli_main(int argc, char **argv, char *const *env)
 		}
 		status = cli_report(&c, NULL, false, &e);
 	}
-	op_ctx_close(&c.ctx);
+	cli_close(&c);
 	return status;
 }

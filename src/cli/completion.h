@@ -2,7 +2,7 @@
 #ifndef STET_CLI_COMPLETION_H
 #define STET_CLI_COMPLETION_H
 
-#include "cli/cli.h"
+#include "print/print.h"
 
 void completion_script(FILE *out, const char *shell);
 

@@ -4,7 +4,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/cli.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "verbs/meta.h"
@@ -300,7 +299,7 @@ void help_man(FILE *out, const struct verb *v)
 	fputs(".SH SEE ALSO\n.BR stet (1)\n", out);
 }
 
-int print_help(struct cli *c, const void *req, const void *result, struct err *e)
+int print_help(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct help_res *res = result;
 
@@ -313,7 +312,7 @@ int print_help(struct cli *c, const void *req, const void *result, struct err *e
 	return 0;
 }
 
-int print_version(struct cli *c, const void *req, const void *result, struct err *e)
+int print_version(struct console *c, const void *req, const void *result, struct err *e)
 {
 	(void)req;
 	(void)e;
@@ -321,7 +320,8 @@ int print_version(struct cli *c, const void *req, const void *result, struct err
 	return 0;
 }
 
-int print_completion(struct cli *c, const void *req, const void *result, struct err *e)
+int print_completion(struct console *c, const void *req, const void *result,
+		     struct err *e)
 {
 	(void)req;
 	(void)e;

@@ -11,10 +11,9 @@
 
 #include "base/cleanup.h"
 #include "cli/parse.h"
-#include "cli/term.h"
 #include "ctl/inside_socket.h"
+#include "print/term.h"
 #include "sys/packet.h"
-#include "verbs/verbs.h"
 
 /* A connection, or -errno. */
 static int knock(void)
@@ -164,7 +163,7 @@ static int relay_line(struct cli *c, const struct verb *v, int argc, char **argv
 		return cli_report(c, v, json && status < 0, &e);
 	if (json)
 		pager.out = c->report.out;
-	else if (v == &verb_diff || v == &verb_show)
+	else if (v->flags & VERB_PAGER)
 		pager_open(&c->ctx, &pager);
 	show(&answer, pager.out);
 	pager_close(&pager);

@@ -24,18 +24,4 @@ enum { INSIDE_MAX = 65536, INSIDE_WORDS = 256 };
  */
 int inside_line(struct cli *c, const struct verb *v, int argc, char **argv);
 
-/* Parses a line of verb @v and does it. The exit status. */
-int cli_line(struct cli *c, const struct verb *v, int argc, char **argv);
-
-/* Says what went wrong, as text or JSON; @v may be NULL. The exit status. */
-int cli_report(struct cli *c, const struct verb *v, bool json, const struct err *e);
-
-/*
- * Where the results of a line go that says @common. cli_end_report() is due, whatever came of
- * it, and returns the exit status: @status, unless the result could not be written.
- */
-int cli_open_report(struct cli *c, const struct verb *v, const struct verb_common *common,
-		    struct err *e);
-int cli_end_report(struct cli *c, const struct verb *v, int status);
-
 #endif

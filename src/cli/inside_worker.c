@@ -117,19 +117,19 @@ static int receive(struct cli *c, int sock)
 
 int inside_worker_main(int argc, char **argv, char *const *env)
 {
-	struct cli c = { .out = stdout };
+	struct cli c;
 	struct err e;
 	int status;
 
 	if (argc != 5)
 		return ERR_USAGE;
 	setenv("STET_STATE_DIR", argv[2], 1);
-	op_ctx_init(&c.ctx, env);
+	cli_open(&c, env);
 	c.ctx.only = atoll(argv[3]);
 	if (strcmp(argv[4], "-") == 0)
 		status = point_interval(&c.ctx, &e) < 0;
 	else
 		status = receive(&c, atoi(argv[4]));
-	op_ctx_close(&c.ctx);
+	cli_close(&c);
 	return status;
 }

@@ -61,7 +61,8 @@ struct verb_arg {
 /* Every request begins with this. */
 struct verb_common {
 	bool help, debug, json, quiet;
-	int color; /* 1 auto, 2 always, 3 never; 0 not given */
+	bool no_pager; /* an option of those verbs whose output goes through a pager */
+	int color;     /* 1 auto, 2 always, 3 never; 0 not given */
 	/* Where the result goes as JSON; either of them sets json. */
 	const char *json_fd, *json_file;
 };
@@ -69,6 +70,7 @@ struct verb_common {
 enum verb_flags {
 	VERB_JSON = 1 << 0,  /* has a result to report as JSON */
 	VERB_COLOR = 1 << 1, /* prints in colour */
+	VERB_PAGER = 1 << 8, /* prints through a pager */
 	/*
 	 * Standard output belongs to a command that the verb runs: what we say goes to
 	 * standard error, and our own failures have status 125.

@@ -29,7 +29,8 @@ static const struct verb_opt opts[] = {
 	  AT(no_renames) },
 	{ "conflicts", 0, OPT_FLAG, NULL,
 	  "only what a commit would refuse, each side against the other", AT(conflicts) },
-	{ "no-pager", 0, OPT_FLAG, NULL, "print straight to the terminal", AT(no_pager) },
+	{ "no-pager", 0, OPT_FLAG, NULL, "print straight to the terminal",
+	  AT(common.no_pager) },
 	{ NULL },
 };
 
@@ -420,7 +421,7 @@ const struct verb verb_diff = {
 		"  stet diff --exit-code -- Makefile",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR | VERB_INSIDE,
+	.flags = VERB_JSON | VERB_COLOR | VERB_PAGER | VERB_INSIDE,
 	.request_size = sizeof(struct diff_req),
 	.result_size = sizeof(struct diff_res),
 	.run = op_diff,

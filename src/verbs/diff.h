@@ -12,7 +12,7 @@ struct diff_req {
 	struct verb_common common;
 	const char *txn;
 	char **paths;
-	bool stat, name_status, null, exit_code, no_renames, no_pager, conflicts;
+	bool stat, name_status, null, exit_code, no_renames, conflicts;
 };
 
 struct diff_res {

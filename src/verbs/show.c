@@ -14,7 +14,8 @@ static const struct verb_opt opts[] = {
 	{ "name-status", 0, OPT_FLAG, NULL, "letters and paths only", AT(name_status) },
 	{ "no-renames", 0, OPT_FLAG, NULL, "show a rename as a deletion and an addition",
 	  AT(no_renames) },
-	{ "no-pager", 0, OPT_FLAG, NULL, "print straight to the terminal", AT(no_pager) },
+	{ "no-pager", 0, OPT_FLAG, NULL, "print straight to the terminal",
+	  AT(common.no_pager) },
 	{ NULL },
 };
 
@@ -79,7 +80,7 @@ const struct verb verb_show = {
 		"  stet show t3 4 --stat",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR | VERB_INSIDE,
+	.flags = VERB_JSON | VERB_COLOR | VERB_PAGER | VERB_INSIDE,
 	.request_size = sizeof(struct diff_req),
 	.result_size = sizeof(struct show_res),
 	.run = op_show,

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "cli/parse.h"
-#include "cli/show.h"
+#include "print/show.h"
 #include "session/json.h"
 #include "session/sandbox.h"
 #include "verbs/meta.h"
@@ -567,11 +567,12 @@ static void paths_for_people(void **state)
 	char home[] = "HOME=/home/u";
 	char *env[] = { home, NULL };
 	AUTO_BUF struct buf b = BUF_INIT;
-	struct cli c = { 0 };
+	struct op_ctx ctx = { 0 };
+	struct console c = { .ctx = &ctx };
 	size_t i;
 
 	(void)state;
-	op_ctx_init(&c.ctx, env);
+	op_ctx_init(&ctx, env);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		buf_reset(&b);
 		show_path(&b, &c, rows[i][0], rows[i][1]);

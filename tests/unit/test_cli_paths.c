@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/show.h"
+#include "print/show.h"
 #include "session/ctx.h"
 #include "session/paths.h"
 #include "txn/chosen.h"
@@ -113,18 +113,19 @@ static void paths_to_type(void **state)
 		{ "/w/back\\slash", "'back\\slash'" },
 	};
 	AUTO_BUF struct buf b = BUF_INIT;
-	struct cli c = { 0 };
+	struct op_ctx ctx = { 0 };
+	struct console c = { .ctx = &ctx };
 	size_t i;
 
 	(void)state;
-	op_ctx_init(&c.ctx, NULL);
-	c.ctx.cwd = xstrdup("/w");
+	op_ctx_init(&ctx, NULL);
+	ctx.cwd = xstrdup("/w");
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		buf_reset(&b);
 		show_typed(&b, &c, rows[i][0]);
 		assert_string_equal(buf_str(&b), rows[i][1]);
 	}
-	op_ctx_close(&c.ctx);
+	op_ctx_close(&ctx);
 }
 
 /* Which of two lists that contradict each other means a path. */

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "cli/term.h"
+#include "print/term.h"
 
 /* Runs @steps steps of a task with standard error at @fd and the clock @late ms ahead. */
 static void work(int fd, char *term, int64_t late, uint64_t steps)

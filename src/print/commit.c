@@ -4,16 +4,14 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/print_commit.h"
-#include "cli/show.h"
-#include "cli/term.h"
+#include "print/commit.h"
+#include "print/complaint.h"
+#include "print/show.h"
+#include "print/term.h"
 #include "session/paths.h"
 #include "txn/chosen.h"
-#include "verbs/commit.h"
 #include "verbs/rollback.h"
 #include "verbs/undo.h"
-#include "verbs/verbs.h"
 
 /* Up to so many paths are written out in a command. */
 enum { TYPED = 3 };
@@ -25,7 +23,7 @@ static void write_error(struct buf *b)
 	buf_reset(b);
 }
 
-static void word(struct buf *b, struct cli *c, const char *text)
+static void word(struct buf *b, struct console *c, const char *text)
 {
 	AUTO_FREE char *w = xasprintf("%s%s", *text == '-' ? "./" : "", text);
 
@@ -33,7 +31,7 @@ static void word(struct buf *b, struct cli *c, const char *text)
 	show_typed(b, c, w);
 }
 
-static void words(struct buf *b, struct cli *c, const char *option, char *const *v)
+static void words(struct buf *b, struct console *c, const char *option, char *const *v)
 {
 	for (; v && *v; v++) {
 		if (option)
@@ -53,14 +51,14 @@ static bool is_name(const struct txn_record *rec, const char *text)
 }
 
 /* Does the typed word name a path of a conflict, or a path below one? It may be a link to it. */
-static bool is_about(struct cli *c, char *typed, const struct path_notes *n)
+static bool is_about(struct console *c, char *typed, const struct path_notes *n)
 {
 	char *const one[] = { typed, NULL };
 	struct op_paths p = { 0 };
 	struct err ignored;
 	bool about = false;
 
-	if (op_paths_make(&c->ctx, one, &p, &ignored) == 0)
+	if (op_paths_make(c->ctx, one, &p, &ignored) == 0)
 		for (size_t i = 0; i < n->n && !about; i++) {
 			AUTO_FREE char *path = chosen_literal(n->v[i].path);
 
@@ -76,7 +74,7 @@ static bool is_about(struct cli *c, char *typed, const struct path_notes *n)
  * Gives the typed words that do not name paths that are to be decided now, or paths below these: a
  * decision about these has just been refused, and must not be part of the advice.
  */
-static char **without(struct cli *c, char *const *typed, const struct path_notes *n)
+static char **without(struct console *c, char *const *typed, const struct path_notes *n)
 {
 	char **rest = NULL;
 
@@ -87,7 +85,7 @@ static char **without(struct cli *c, char *const *typed, const struct path_notes
 }
 
 /* What was chosen and decided already belongs to the command that decides the rest. */
-static void decided(struct buf *b, struct cli *c, const struct txn_record *rec,
+static void decided(struct buf *b, struct console *c, const struct txn_record *rec,
 		    const char *txn, char *const *paths, char *const *ours,
 		    char *const *theirs)
 {
@@ -99,7 +97,7 @@ static void decided(struct buf *b, struct cli *c, const struct txn_record *rec,
 }
 
 /* @n: the conflicts that are to be decided now. */
-static void decided_commit(struct buf *b, struct cli *c, const struct txn_record *rec,
+static void decided_commit(struct buf *b, struct console *c, const struct txn_record *rec,
 			   const struct commit_req *rq, const struct path_notes *n)
 {
 	char **ours, **theirs;
@@ -128,7 +126,7 @@ static const char *option_for(int side, const struct path_note *n)
 
 /* "the host wins:  stet commit t3 --theirs a --theirs b"; @given: options given before. For the
  * transaction's side, a path where --ours cannot help gets --theirs. */
-static void command(struct buf *b, struct cli *c, const char *what, const char *verb,
+static void command(struct buf *b, struct console *c, const char *what, const char *verb,
 		    int64_t id, const char *given, int side, const struct path_notes *n)
 {
 	size_t i;
@@ -162,7 +160,7 @@ static size_t count_stuck(const struct path_notes *n)
 	return stuck;
 }
 
-static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
+static void conflict(struct buf *b, struct console *c, const struct txn_record *rec,
 		     const char *given, bool merge, const struct path_notes *n)
 {
 	long long id = rec->id;
@@ -178,55 +176,48 @@ static void conflict(struct buf *b, struct cli *c, const struct txn_record *rec,
 	explain_path(b, n);
 }
 
-int explain_refusal(struct cli *c, const struct txn_record *rec,
-		    const struct commit_req *rq, const struct commit_result *r,
-		    const struct err *e)
+bool explain_refusal(struct console *c, const struct txn_record *rec,
+		     const struct commit_req *rq, const struct commit_result *r,
+		     const struct err *e)
 {
 	AUTO_BUF struct buf b = BUF_INIT, given = BUF_INIT;
-	static const char *const words[] = { "yes", "no", NULL };
 	long long id = rec->id;
 
 	decided_commit(&given, c, rec, rq, &r->conflicts);
 	if (e->kind == ERR_CONFLICT && r->conflicts.n) {
-		cli_complain(e, false);
+		print_complaint(e, false);
 		/* If it was asked for, these are what could not be merged. */
 		conflict(&b, c, rec, buf_str(&given), r->mergeable && !(rq && rq->merge),
 			 &r->conflicts);
 		write_error(&b);
-		return -1;
+		return false;
 	}
 	if (e->kind == ERR_DENIED && r->denied.n) {
-		cli_complain(e, true);
+		print_complaint(e, true);
 		show_notes(&b, c, rec->workspace, &r->denied);
 		write_error(&b);
-		return -1;
+		return false;
 	}
 	if (e->kind != ERR_DENIED || !r->risks.n) {
-		cli_complain(e, true);
-		return -1;
+		print_complaint(e, true);
+		return false;
 	}
-	cli_complain(e, false);
+	print_complaint(e, false);
 	show_notes(&b, c, rec->workspace, &r->risks);
 	buf_addf(&b, "%-22s stet diff t%lld\n", "look:", id);
 	if (!term_can_ask())
 		buf_addf(&b, "%-22s stet commit t%lld%s --accept-risky\n",
 			 "commit all the same:", id, buf_str(&given));
 	write_error(&b);
-	if (!term_can_ask())
-		return -1;
-	return term_ask("Commit all the same? [y]es  [n]o ? ", words) == 0;
+	return term_can_ask();
 }
 
-int explain_commit(struct cli *c, const void *req, const void *result,
-		   const struct err *e)
+bool explain_commit(struct console *c, const void *req, const void *result,
+		    const struct err *e)
 {
 	const struct commit_res *res = result;
-	struct commit_req again = *(const struct commit_req *)req;
 
-	if (explain_refusal(c, &res->rec, &again, &res->done, e) <= 0)
-		return -1;
-	again.accept_risky = true;
-	return cli_verb(c, &verb_commit, &again);
+	return explain_refusal(c, &res->rec, req, &res->done, e);
 }
 
 static void totals(struct buf *b, const struct commit_result *r)
@@ -239,7 +230,7 @@ static void totals(struct buf *b, const struct commit_result *r)
 		buf_addf(b, ", %llu merged", (unsigned long long)r->merged);
 }
 
-int print_commit(struct cli *c, const void *req, const void *result, struct err *e)
+int print_commit(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct commit_res *res = result;
 	long long id = res->rec.id;
@@ -292,16 +283,16 @@ static int64_t newest_by(const struct path_notes *n)
 }
 
 /* Conflicts, and what decides them. */
-static int explain_replay(struct cli *c, const char *verb, const struct undo_req *rq,
-			  const struct txn_record *rec, const struct path_notes *n,
-			  const struct err *e)
+static bool explain_replay(struct console *c, const char *verb, const struct undo_req *rq,
+			   const struct txn_record *rec, const struct path_notes *n,
+			   const struct err *e)
 {
 	AUTO_BUF struct buf b = BUF_INIT, given = BUF_INIT;
 	char **ours, **theirs;
 
-	cli_complain(e, !n->n);
+	print_complaint(e, !n->n);
 	if (!n->n)
-		return -1;
+		return false;
 	/* A single one may be all that the message says. */
 	if (n->n > 1 || strcmp(n->v[0].what, e->msg) != 0)
 		show_notes(&b, c, rec->workspace, n);
@@ -319,25 +310,27 @@ static int explain_replay(struct cli *c, const char *verb, const struct undo_req
 	command(&b, c, "the host wins:", verb, rec->id, buf_str(&given), THEIRS, n);
 	explain_path(&b, n);
 	write_error(&b);
-	return -1;
+	return false;
 }
 
-int explain_undo(struct cli *c, const void *req, const void *result, const struct err *e)
+bool explain_undo(struct console *c, const void *req, const void *result,
+		  const struct err *e)
 {
 	const struct undo_res *res = result;
 
 	return explain_replay(c, "undo", req, &res->rec, &res->done.conflicts, e);
 }
 
-int explain_redo(struct cli *c, const void *req, const void *result, const struct err *e)
+bool explain_redo(struct console *c, const void *req, const void *result,
+		  const struct err *e)
 {
 	const struct undo_res *res = result;
 
 	return explain_replay(c, "redo", req, &res->rec, &res->done.conflicts, e);
 }
 
-int explain_rollback(struct cli *c, const void *req, const void *result,
-		     const struct err *e)
+bool explain_rollback(struct console *c, const void *req, const void *result,
+		      const struct err *e)
 {
 	const struct rollback_req *rq = req;
 	const struct rollback_res *res = result;
@@ -349,7 +342,7 @@ int explain_rollback(struct cli *c, const void *req, const void *result,
 }
 
 /* The host is as it was left: nothing would be refused. */
-static int print_would(struct cli *c, const struct undo_res *res, const char *what)
+static int print_would(struct console *c, const struct undo_res *res, const char *what)
 {
 	unsigned long long n = res->done.changes;
 
@@ -358,7 +351,7 @@ static int print_would(struct cli *c, const struct undo_res *res, const char *wh
 	return 0;
 }
 
-int print_undo(struct cli *c, const void *req, const void *result, struct err *e)
+int print_undo(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct undo_res *res = result;
 	long long id = res->rec.id;
@@ -373,7 +366,7 @@ int print_undo(struct cli *c, const void *req, const void *result, struct err *e
 	return 0;
 }
 
-int print_redo(struct cli *c, const void *req, const void *result, struct err *e)
+int print_redo(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct undo_res *res = result;
 	long long id = res->rec.id;

@@ -6,11 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/show.h"
-#include "cli/term.h"
 #include "diff/list.h"
 #include "inplace/inplace.h"
+#include "print/print.h"
+#include "print/show.h"
+#include "print/term.h"
 #include "txn/find.h"
 #include "txn/state.h"
 #include "verbs/list.h"
@@ -47,7 +47,7 @@ static void began(struct buf *b, const struct txn_record *r)
 	}
 }
 
-static void header(struct buf *b, const struct cli *c, const struct status_res *res)
+static void header(struct buf *b, const struct console *c, const struct status_res *res)
 {
 	const struct txn_record *r = &res->rec;
 
@@ -157,7 +157,7 @@ static uint64_t *count_below(const struct change_list *l, bool all)
 	return below;
 }
 
-static void line(struct cli *c, const struct status_res *res,
+static void line(struct console *c, const struct status_res *res,
 		 const struct change_item *it, uint64_t below, struct buf *b)
 {
 	const struct change *from = changes_from(&res->changes, it);
@@ -172,7 +172,7 @@ static void line(struct cli *c, const struct status_res *res,
 
 /* Many of them, as they come. A line that stands for others waits until they are counted. */
 struct flow {
-	struct cli *c;
+	struct console *c;
 	const struct status_res *res;
 	struct buf *b;
 	struct change_list held; /* none or one */
@@ -210,7 +210,7 @@ static int flow(void *arg, const struct change_item *it, struct err *e)
 	return ferror(f->c->out) ? 1 : 0;
 }
 
-static int changes(struct cli *c, const struct status_res *res, struct buf *b,
+static int changes(struct console *c, const struct status_res *res, struct buf *b,
 		   struct err *e)
 {
 	const struct change_list *l = &res->changes.list;
@@ -233,7 +233,7 @@ static const char introduction[] =
 	"  stet run -- COMMAND      then: stet status, stet diff, stet commit, stet rollback\n"
 	"More: stet help. Does it work on this machine? stet doctor\n";
 
-int print_status(struct cli *c, const void *req, const void *result, struct err *e)
+int print_status(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct status_res *res = result;
 	long long id = res->rec.id;
@@ -280,7 +280,7 @@ int print_status(struct cli *c, const void *req, const void *result, struct err 
 enum { COLUMNS = 6 };
 
 /* One transaction as cells; the last one, the command, has the rest of the line. */
-static void cells(const struct cli *c, const struct txn_record *r, struct buf *cell)
+static void cells(const struct console *c, const struct txn_record *r, struct buf *cell)
 {
 	buf_addf(&cell[0], "t%lld", (long long)r->id);
 	buf_adds(&cell[1], txn_look_name(txn_look(r)));
@@ -297,7 +297,7 @@ static void cells(const struct cli *c, const struct txn_record *r, struct buf *c
 	show_argv(&cell[5], r->argv);
 }
 
-static void table(struct cli *c, const struct list_res *res)
+static void table(struct console *c, const struct list_res *res)
 {
 	static const char *const heads[COLUMNS] = { "ID",   "STATE",	 "EXIT",
 						    "WHEN", "WORKSPACE", "COMMAND" };
@@ -311,7 +311,7 @@ static void table(struct cli *c, const struct list_res *res)
 	show_table(c, rows, res->n + 1, COLUMNS);
 }
 
-int print_list(struct cli *c, const void *req, const void *result, struct err *e)
+int print_list(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct list_res *res = result;
 	size_t i;
@@ -332,7 +332,7 @@ int print_list(struct cli *c, const void *req, const void *result, struct err *e
 	return 0;
 }
 
-int print_rollback(struct cli *c, const void *req, const void *result, struct err *e)
+int print_rollback(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct rollback_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;
@@ -372,7 +372,7 @@ int print_rollback(struct cli *c, const void *req, const void *result, struct er
 	return 0;
 }
 
-int print_prune(struct cli *c, const void *req, const void *result, struct err *e)
+int print_prune(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct prune_res *res = result;
 	unsigned long long n = res->done.transactions, orphans = res->done.orphans;

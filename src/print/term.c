@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/term.h"
+#include "print/term.h"
 
 #include <ctype.h>
 #include <errno.h>

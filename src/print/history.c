@@ -4,10 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/print_history.h"
-#include "cli/print_point.h"
-#include "cli/show.h"
+#include "print/checkpoint.h"
+#include "print/history.h"
+#include "print/print.h"
+#include "print/show.h"
 #include "verbs/forget.h"
 #include "verbs/log.h"
 #include "verbs/recover.h"
@@ -47,7 +47,7 @@ static void cells(const struct op_record *r, struct buf *cell)
 		text_escape(&cell[5], r->message, strlen(r->message));
 }
 
-int print_log(struct cli *c, const void *req, const void *result, struct err *e)
+int print_log(struct console *c, const void *req, const void *result, struct err *e)
 {
 	static const char *const heads[COLUMNS] = { "OP", "TIME",    "WHAT",
 						    "TX", "CHANGES", "MESSAGE" };
@@ -71,7 +71,7 @@ int print_log(struct cli *c, const void *req, const void *result, struct err *e)
 	return 0;
 }
 
-int print_forget(struct cli *c, const void *req, const void *result, struct err *e)
+int print_forget(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct forget_res *res = result;
 	unsigned long long n = res->done.transactions;
@@ -93,7 +93,7 @@ int print_forget(struct cli *c, const void *req, const void *result, struct err 
 	return 0;
 }
 
-int print_recover(struct cli *c, const void *req, const void *result, struct err *e)
+int print_recover(struct console *c, const void *req, const void *result, struct err *e)
 {
 	unsigned n = ((const struct recover_res *)result)->operations;
 
@@ -107,7 +107,7 @@ int print_recover(struct cli *c, const void *req, const void *result, struct err
 	return 0;
 }
 
-int print_check(struct cli *c, const void *req, const void *result, struct err *e)
+int print_check(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct check_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;

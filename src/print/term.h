@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef STET_CLI_TERM_H
-#define STET_CLI_TERM_H
+#ifndef STET_PRINT_TERM_H
+#define STET_PRINT_TERM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/show.h"
+#include "print/print.h"
+#include "print/show.h"
 #include "verbs/consent.h"
 
 static void add(struct buf *b, const char *before, const json_t *o, const char *key)
@@ -37,7 +37,7 @@ static void show_question(struct buf *b, const struct consent_waiting *w)
 	buf_addc(b, '\n');
 }
 
-int print_consent(struct cli *c, const void *req, const void *result, struct err *e)
+int print_consent(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct consent_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;

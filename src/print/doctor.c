@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/show.h"
+#include "print/print.h"
+#include "print/show.h"
 #include "verbs/doctor.h"
 
 static const char *status_color(enum doctor_status s)
@@ -34,7 +34,7 @@ static void detail(struct buf *b, const char *name, const char *text)
 	}
 }
 
-int print_doctor(struct cli *c, const void *req, const void *result, struct err *e)
+int print_doctor(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct doctor_report *r = result;
 	AUTO_BUF struct buf b = BUF_INIT;

@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/print_run.h"
-#include "cli/show.h"
+#include "print/print.h"
+#include "print/run.h"
+#include "print/show.h"
 #include "verbs/exec.h"
 
 /* How the command, or the check, that decided it ended. */
@@ -46,7 +46,8 @@ static void show_why(struct buf *b, const struct exec_res *res)
 		show_how(b, r);
 }
 
-static void show_failure(struct buf *b, const struct cli *c, const struct exec_res *res)
+static void show_failure(struct buf *b, const struct console *c,
+			 const struct exec_res *res)
 {
 	const struct run_res *run = &res->run;
 	long long id = run->rec.id;
@@ -79,7 +80,7 @@ static bool is_plain_end(const struct exec_res *res)
 	       res->reason == EXEC_SIGNAL;
 }
 
-int print_exec(struct cli *c, const void *req, const void *result, struct err *e)
+int print_exec(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct verb_common *common = req;
 	const struct exec_res *res = result;

@@ -4,9 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/show.h"
-#include "cli/term.h"
+#include "print/print.h"
+#include "print/show.h"
+#include "print/term.h"
 #include "verbs/diff.h"
 #include "verbs/diff_sides.h"
 
@@ -42,7 +42,7 @@ static const char *line_color(char first, bool in_hunk)
 }
 
 /* One file's patch, line by line. */
-static void patch(struct buf *b, const struct cli *c, const char *s, size_t n)
+static void patch(struct buf *b, const struct console *c, const char *s, size_t n)
 {
 	bool in_hunk = false;
 
@@ -82,7 +82,7 @@ static int conflict(const struct diff_res *res, const struct change_item *it,
 
 /* What is being printed; @b is for use by one line. */
 struct printing {
-	struct cli *c;
+	struct console *c;
 	const struct diff_res *res;
 	bool null;
 	struct buf raw, b;
@@ -132,7 +132,7 @@ struct stat_row {
 };
 
 /* Bars are drawn to scale once the largest does not fit any more. */
-static void stat_line(struct buf *b, const struct cli *c, const struct stat_row *r,
+static void stat_line(struct buf *b, const struct console *c, const struct stat_row *r,
 		      size_t name_width, uint64_t most, uint64_t bar)
 {
 	uint64_t plus = r->st.added, minus = r->st.removed, i;
@@ -254,7 +254,7 @@ static int print_stat(struct printing *p, struct err *e)
 	return r;
 }
 
-int print_diff(struct cli *c, const void *req, const void *result, struct err *e)
+int print_diff(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct diff_req *rq = req;
 	const struct diff_res *res = result;

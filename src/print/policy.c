@@ -4,9 +4,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/print_run.h"
-#include "cli/show.h"
+#include "print/print.h"
+#include "print/run.h"
+#include "print/show.h"
 #include "verbs/policy.h"
 
 static const char *color_of(enum verdict_kind kind)
@@ -24,7 +24,7 @@ static const char *color_of(enum verdict_kind kind)
 	}
 }
 
-static void verdict(struct buf *b, const struct cli *c, enum verdict_kind kind)
+static void verdict(struct buf *b, const struct console *c, enum verdict_kind kind)
 {
 	show_color(b, c, color_of(kind));
 	buf_adds(b, verdict_name(kind));
@@ -48,7 +48,8 @@ static void warn_project(const struct op_policy *p)
 	fputs(buf_str(&b), stderr);
 }
 
-int print_policy_check(struct cli *c, const void *req, const void *result, struct err *e)
+int print_policy_check(struct console *c, const void *req, const void *result,
+		       struct err *e)
 {
 	const struct policy_check_res *res = result;
 	const struct verdict *v = &res->verdict;
@@ -74,7 +75,7 @@ int print_policy_check(struct cli *c, const void *req, const void *result, struc
 	return 0;
 }
 
-static void files(struct buf *b, const struct cli *c, const struct op_policy *p)
+static void files(struct buf *b, const struct console *c, const struct op_policy *p)
 {
 	static const char *const states[] = { "", "", " (not in force: stet allow)",
 					      " (changed, not in force: stet allow)" };
@@ -89,7 +90,8 @@ static void files(struct buf *b, const struct cli *c, const struct op_policy *p)
 	}
 }
 
-int print_policy_show(struct cli *c, const void *req, const void *result, struct err *e)
+int print_policy_show(struct console *c, const void *req, const void *result,
+		      struct err *e)
 {
 	const struct op_policy *p = &((const struct policy_show_res *)result)->policy;
 	AUTO_BUF struct buf b = BUF_INIT;
@@ -118,7 +120,8 @@ int print_policy_show(struct cli *c, const void *req, const void *result, struct
 	return 0;
 }
 
-int print_policy_test(struct cli *c, const void *req, const void *result, struct err *e)
+int print_policy_test(struct console *c, const void *req, const void *result,
+		      struct err *e)
 {
 	const struct policy_test_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;
@@ -138,7 +141,7 @@ int print_policy_test(struct cli *c, const void *req, const void *result, struct
 	return 0;
 }
 
-int print_policy_explain(struct cli *c, const void *req, const void *result,
+int print_policy_explain(struct console *c, const void *req, const void *result,
 			 struct err *e)
 {
 	const struct policy_explain_res *res = result;
@@ -160,7 +163,7 @@ int print_policy_explain(struct cli *c, const void *req, const void *result,
 	return 0;
 }
 
-int print_allow(struct cli *c, const void *req, const void *result, struct err *e)
+int print_allow(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct allow_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;

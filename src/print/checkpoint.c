@@ -3,10 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/print_history.h"
-#include "cli/print_point.h"
-#include "cli/show.h"
+#include "print/checkpoint.h"
+#include "print/history.h"
+#include "print/print.h"
+#include "print/show.h"
 #include "verbs/checkpoint.h"
 #include "verbs/fork.h"
 #include "verbs/log.h"
@@ -44,7 +44,7 @@ static void words(struct buf *b, const struct ckpt_record *r)
 	buf_adds(b, r->command ? ")" : "");
 }
 
-int print_timeline(struct cli *c, const struct log_res *res)
+int print_timeline(struct console *c, const struct log_res *res)
 {
 	static const char *const heads[COLUMNS] = { "N", "TIME", "CAUSE", "CHANGES",
 						    "COMMAND, NOTE" };
@@ -73,7 +73,8 @@ int print_timeline(struct cli *c, const struct log_res *res)
 	return 0;
 }
 
-int print_checkpoint(struct cli *c, const void *req, const void *result, struct err *e)
+int print_checkpoint(struct console *c, const void *req, const void *result,
+		     struct err *e)
 {
 	const struct checkpoint_res *res = result;
 	AUTO_BUF struct buf b = BUF_INIT;
@@ -94,7 +95,7 @@ int print_checkpoint(struct cli *c, const void *req, const void *result, struct 
 	return 0;
 }
 
-int print_restore(struct cli *c, const void *req, const void *result, struct err *e)
+int print_restore(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct restore_res *res = result;
 
@@ -112,7 +113,7 @@ int print_restore(struct cli *c, const void *req, const void *result, struct err
 	return 0;
 }
 
-int print_fork(struct cli *c, const void *req, const void *result, struct err *e)
+int print_fork(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct fork_req *rq = req;
 	const struct fork_res *res = result;
@@ -126,7 +127,7 @@ int print_fork(struct cli *c, const void *req, const void *result, struct err *e
 	return 0;
 }
 
-int print_show(struct cli *c, const void *req, const void *result, struct err *e)
+int print_show(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct show_res *res = result;
 	const struct ckpt_record *r = res->point;

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <string.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/print_commit.h"
-#include "cli/print_run.h"
-#include "cli/show.h"
-#include "cli/term.h"
 #include "inplace/inplace.h"
+#include "print/run.h"
+#include "print/show.h"
 #include "txn/state.h"
-#include "verbs/commit.h"
-#include "verbs/diff.h"
 #include "verbs/explore.h"
-#include "verbs/rollback.h"
 #include "verbs/run.h"
-#include "verbs/verbs.h"
 
 static void headline(struct buf *b, const struct run_res *res)
 {
@@ -71,7 +62,7 @@ void note_project(struct buf *b, enum project_policy p, const char *was)
 			p == PROJECT_CHANGED ? "has changed" : "is not allowed yet", was);
 }
 
-void note_not_copied(struct buf *b, struct cli *c, const struct run_res *res)
+void note_not_copied(struct buf *b, struct console *c, const struct run_res *res)
 {
 	if (!res->not_copied)
 		return;
@@ -87,7 +78,7 @@ void note_not_copied(struct buf *b, struct cli *c, const struct run_res *res)
 	buf_addc(b, '\n');
 }
 
-static void summary(struct buf *b, const struct cli *c, const struct run_res *res)
+static void summary(struct buf *b, const struct console *c, const struct run_res *res)
 {
 	long long id = res->rec.id;
 	size_t i, shown = res->ntops < RUN_TOPS ? res->ntops : RUN_TOPS;
@@ -126,55 +117,7 @@ static void summary(struct buf *b, const struct cli *c, const struct run_res *re
 		buf_addf(b, "  look at what it was: stet diff t%lld\n", id);
 }
 
-/* Asks until there is a decision; keeping is what happens without one. */
-static void ask(struct cli *c, const struct run_res *res)
-{
-	enum { COMMIT, DIFF, KEEP, ROLLBACK };
-	static const char *const words[] = { [COMMIT] = "commit",
-					     [DIFF] = "diff",
-					     [KEEP] = "keep",
-					     [ROLLBACK] = "rollback",
-					     NULL };
-	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->rec.id);
-	struct commit_req commit = { .txn = ref };
-	struct diff_req diff = { .txn = ref };
-	struct rollback_req rollback = { .txn = ref };
-
-	/* What was typed for the command must not decide over its work. */
-	tcflush(STDIN_FILENO, TCIFLUSH);
-	for (;;) {
-		switch (term_ask("[c]ommit  [d]iff  [k]eep  [r]oll back ? ", words)) {
-		case COMMIT:
-			if (cli_verb(c, &verb_commit, &commit) == 0)
-				return;
-			break;
-		case DIFF:
-			cli_verb(c, &verb_diff, &diff);
-			break;
-		case ROLLBACK:
-			cli_verb(c, &verb_rollback, &rollback);
-			return;
-		default:
-			return;
-		}
-	}
-}
-
-/* The options asked for a commit that was refused; a person may still say yes. */
-static void refused(struct cli *c, const struct run_res *res)
-{
-	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->rec.id);
-	struct commit_req commit = { .txn = ref, .accept_risky = true };
-
-	tcflush(STDIN_FILENO, TCIFLUSH);
-	if (explain_refusal(c, &res->rec, NULL, &res->commit, &res->refusal) > 0 &&
-	    cli_verb(c, &verb_commit, &commit) == 0)
-		c->status = res->run.status;
-	else
-		c->status = RUN_STATUS_AROUND;
-}
-
-int print_run(struct cli *c, const void *req, const void *result, struct err *e)
+int print_run(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct run_req *rq = req;
 	const struct run_res *res = result;
@@ -206,23 +149,14 @@ int print_run(struct cli *c, const void *req, const void *result, struct err *e)
 		buf_addc(&b, '\n');
 	}
 	show_flush(c, &b);
-	fflush(c->out);
-	if (res->refusal.kind) {
-		refused(c, res);
-	} else if (!rq->common.quiet && res->fate == RUN_PENDING && !res->in_between &&
-		   !res->decided && c->tty && isatty(STDIN_FILENO)) {
-		ask(c, res);
-		/* The command's own, whatever was said in the meantime. */
-		c->status = -1;
-	}
 	return 0;
 }
 
-int print_explore(struct cli *c, const void *req, const void *result, struct err *e)
+int print_explore(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct explore_req *rq = req;
 	const struct explore_res *res = result;
-	const char *shell = op_ctx_env(&c->ctx, "SHELL");
+	const char *shell = op_ctx_env(c->ctx, "SHELL");
 	long long id = res->rec.id;
 	AUTO_BUF struct buf b = BUF_INIT;
 

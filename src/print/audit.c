@@ -9,8 +9,8 @@
 #include "audit/read.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/cli.h"
-#include "cli/show.h"
+#include "print/print.h"
+#include "print/show.h"
 #include "verbs/audit.h"
 
 /*
@@ -135,7 +135,7 @@ static void show_folded(struct buf *b, const json_t *o)
 	show_verdict(b, o);
 }
 
-static void show_op(struct buf *b, const struct cli *c, const json_t *o)
+static void show_op(struct buf *b, const struct console *c, const json_t *o)
 {
 	const json_t *status = json_object_get(o, "exit");
 	const json_t *signal = json_object_get(o, "signal");
@@ -159,7 +159,7 @@ static void show_op(struct buf *b, const struct cli *c, const json_t *o)
 }
 
 /* "2026-01-31 12:00:00.123  t3  exec  7<2 allow: ls -l", further in if 2 is known. */
-static void show_record(struct buf *b, const struct cli *c, struct tree *t,
+static void show_record(struct buf *b, const struct console *c, struct tree *t,
 			const json_t *o)
 {
 	bool exec = strcmp(get(o, "event"), "exec") == 0;
@@ -179,7 +179,7 @@ static void show_record(struct buf *b, const struct cli *c, struct tree *t,
 		buf_truncate(b, b->len - 1);
 }
 
-static void show_line(struct cli *c, struct buf *b, struct tree *t,
+static void show_line(struct console *c, struct buf *b, struct tree *t,
 		      const struct audit_line *l, bool json)
 {
 	json_t *o = l->seq && !json ? json_loadb(l->text, l->len, 0, NULL) : NULL;
@@ -199,7 +199,7 @@ static void show_line(struct cli *c, struct buf *b, struct tree *t,
 	json_decref(o);
 }
 
-static int print_verified(struct cli *c, const struct audit_res *res)
+static int print_verified(struct console *c, const struct audit_res *res)
 {
 	AUTO_BUF struct buf b = BUF_INIT;
 	size_t i;
@@ -220,7 +220,7 @@ static int print_verified(struct cli *c, const struct audit_res *res)
 	return 0;
 }
 
-int print_audit(struct cli *c, const void *req, const void *result, struct err *e)
+int print_audit(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct audit_req *rq = req;
 	const struct audit_res *res = result;

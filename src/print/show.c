@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/show.h"
+#include "print/show.h"
 
 #include <signal.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cli/term.h"
+#include "print/term.h"
 
 /* What is left of @path below @dir: "" if they are equal, NULL if it is not below. */
 static const char *below(const char *dir, const char *path)
@@ -22,10 +22,10 @@ static const char *below(const char *dir, const char *path)
 	return path[n] ? NULL : "";
 }
 
-void show_path(struct buf *b, const struct cli *c, const char *workspace,
+void show_path(struct buf *b, const struct console *c, const char *workspace,
 	       const char *path)
 {
-	const char *home = op_ctx_env(&c->ctx, "HOME");
+	const char *home = op_ctx_env(c->ctx, "HOME");
 	AUTO_BUF struct buf text = BUF_INIT;
 	const char *rest;
 
@@ -74,14 +74,14 @@ void show_argv(struct buf *b, char *const *argv)
 	}
 }
 
-void show_typed(struct buf *b, struct cli *c, const char *path)
+void show_typed(struct buf *b, struct console *c, const char *path)
 {
 	AUTO_BUF struct buf text = BUF_INIT, safe = BUF_INIT;
 	const char *cwd, *rest = NULL;
 	struct err ignored;
 	char *word[2];
 
-	if (op_ctx_cwd(&c->ctx, &cwd, &ignored) == 0)
+	if (op_ctx_cwd(c->ctx, &cwd, &ignored) == 0)
 		rest = below(cwd, path);
 	/* A name that could be taken for an option or, as the first operand, for a number. */
 	if (rest && (*rest == '-' || *rest == '~' || strspn(rest, "t0123456789")))
@@ -160,7 +160,7 @@ void show_end(struct buf *b, const struct txn_record *r)
 	}
 }
 
-bool show_effects(struct buf *b, const struct cli *c, const struct txn_record *r)
+bool show_effects(struct buf *b, const struct console *c, const struct txn_record *r)
 {
 	size_t i;
 
@@ -194,9 +194,9 @@ static const char *letter_color(char letter)
 	}
 }
 
-void show_change(struct buf *b, const struct cli *c, const char *workspace, char letter,
-		 const char *path, const char *from, bool dir, uint64_t files,
-		 const char *note)
+void show_change(struct buf *b, const struct console *c, const char *workspace,
+		 char letter, const char *path, const char *from, bool dir,
+		 uint64_t files, const char *note)
 {
 	buf_adds(b, "  ");
 	show_color(b, c, letter_color(letter));
@@ -218,13 +218,13 @@ void show_change(struct buf *b, const struct cli *c, const char *workspace, char
 	buf_addc(b, '\n');
 }
 
-void show_color(struct buf *b, const struct cli *c, const char *sgr)
+void show_color(struct buf *b, const struct console *c, const char *sgr)
 {
 	if (c->color)
 		buf_addf(b, "\033[%sm", sgr ? sgr : "");
 }
 
-void show_flush(struct cli *c, struct buf *b)
+void show_flush(struct console *c, struct buf *b)
 {
 	if (b->len)
 		fwrite(b->data, 1, b->len, c->out);
@@ -254,7 +254,7 @@ static void cut(struct buf *b, size_t from, size_t columns)
 	}
 }
 
-void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns)
+void show_table(struct console *c, struct buf *cells, size_t rows, size_t columns)
 {
 	AUTO_FREE size_t *wide = xcalloc(columns, sizeof(*wide));
 	int edge = c->tty ? term_width(fileno(c->out)) : 0;
@@ -287,7 +287,7 @@ void show_table(struct cli *c, struct buf *cells, size_t rows, size_t columns)
 
 enum { NOTES_SHOWN = 20 };
 
-void show_notes(struct buf *b, const struct cli *c, const char *workspace,
+void show_notes(struct buf *b, const struct console *c, const char *workspace,
 		const struct path_notes *n)
 {
 	size_t i, shown = n->n < NOTES_SHOWN ? n->n : NOTES_SHOWN, wide = 0, at;
