@@ -16,6 +16,7 @@
 #include "cli/parse.h"
 #include "print/complaint.h"
 #include "print/term.h"
+#include "session/call.h"
 #include "session/housekeep.h"
 #include "session/json.h"
 #include "session/sandbox.h"
@@ -71,9 +72,8 @@ static void write_line(FILE *out, const json_t *o)
 /* Where a result goes as JSON, unless it was said. */
 static FILE *plain_out(const struct verb *v)
 {
-	unsigned flags = v ? v->flags & (VERB_RUNS | VERB_CAPTURES) : 0;
-
-	return flags == VERB_RUNS ? stderr : stdout;
+	return v && v->effect == EFFECT_RUNS && !(v->flags & VERB_CAPTURES) ? stderr
+									    : stdout;
 }
 
 /* What the command wrote last to the same place may have left a line without end. */
@@ -169,7 +169,7 @@ static int write_with_list(struct cli *c, const struct verb *v, const void *res,
 
 static int status_of(const struct verb *v, const struct err *e)
 {
-	if (v && v->flags & VERB_RUNS)
+	if (v && v->effect == EFFECT_RUNS)
 		return RUN_STATUS_AROUND;
 	return e->kind ? (int)e->kind : ERR_SYSTEM;
 }
@@ -194,7 +194,7 @@ static int report_with(struct cli *c, const struct verb *v, const void *req,
 
 	if (common->json) {
 		o = json_error(e);
-		v->explain(res, json_object_get(o, "error"));
+		schema_add(json_object_get(o, "error"), v->explain, res);
 		if (write_json(c, v, o, &second) < 0)
 			print_complaint(e, true);
 		return status_of(v, e);
@@ -211,12 +211,12 @@ static int print_text(struct cli *c, const struct verb *v, const void *req,
 	struct console *con = &c->con;
 	int r;
 
-	con->out = v->flags & VERB_RUNS ? stderr : stdout;
+	con->out = v->effect == EFFECT_RUNS ? stderr : stdout;
 	/* A stream of objects. */
 	if (common->json && !(con->out = begin_json(c, v, e)))
 		return -1;
 	con->tty = isatty(fileno(con->out));
-	con->color = v->flags & (VERB_COLOR | VERB_RUNS) &&
+	con->color = (v->flags & VERB_COLOR || v->effect == EFFECT_RUNS) &&
 		     term_wants_color(&c->ctx, common->color, fileno(con->out));
 	if (v->flags & VERB_PAGER && !common->no_pager) {
 		pager_open(&c->ctx, &pager);
@@ -249,7 +249,7 @@ static int run(struct cli *c, const struct verb *v, const void *req, void *res,
 
 	if (!common->quiet)
 		progress_begin(&c->ctx, &p);
-	r = v->run(&c->ctx, req, res, e);
+	r = verb_do(v, &c->ctx, req, res, e);
 	progress_end(&c->ctx, &p);
 	/* Wherever the disk was found full: that is said by the message, this by nobody else. */
 	if (r < 0 && (e->sys == ENOSPC || e->sys == EDQUOT) && !e->hint[0])
@@ -275,12 +275,12 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 		return status;
 	}
 	status = v->status ? v->status(req, res) : 0;
-	o = common->json ? v->json(res) : NULL;
+	o = common->json && !(v->streams && v->streams(res)) ? verb_json(v, res) : NULL;
 	if (o && v->list.key)
 		r = write_with_list(c, v, res, o, &e);
 	else if (o)
 		r = write_json(c, v, o, &e);
-	else if (!common->quiet || status || v->flags & VERB_RUNS) {
+	else if (!common->quiet || status || v->effect == EFFECT_RUNS) {
 		r = print_text(c, v, req, res, &e);
 		if (r == 0)
 			asked = dialog_done(c, v, req, res);
@@ -288,7 +288,7 @@ int cli_verb(struct cli *c, const struct verb *v, const void *req)
 	if (v->free)
 		v->free(res);
 	if (r == 0 &&
-	    (!(v->flags & VERB_RUNS) || (v->flags & VERB_CAPTURES && common->json)) &&
+	    (v->effect != EFFECT_RUNS || (v->flags & VERB_CAPTURES && common->json)) &&
 	    check_output(&e) < 0) /* nor would it take an object that says so */
 		return cli_report(c, v, false, &e);
 	if (r < 0)
@@ -301,7 +301,7 @@ int cli_open_report(struct cli *c, const struct verb *v, const struct verb_commo
 {
 	if (report_open(&c->report, common, c->ctx.only, e) < 0)
 		return -1;
-	if (common->json && v->flags & VERB_RUNS)
+	if (common->json && v->effect == EFFECT_RUNS)
 		c->ctx.report = report_fd(&c->report, plain_out(v));
 	return 0;
 }
@@ -336,7 +336,7 @@ int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	int status;
 
 	/* Whoever started us may have had it ignored; output into a closed pipe ends us. */
-	if (!(v->flags & VERB_RUNS))
+	if (v->effect != EFFECT_RUNS)
 		signal(SIGPIPE, SIG_DFL);
 	if (parse_verb(v, argc, argv, req, &e) < 0) {
 		status = report_usage(c, v, argc, argv, &e);
@@ -347,7 +347,7 @@ int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
 		status = cli_report(c, v, false, &e);
 	} else {
 		log_enable(common->debug);
-		if (v->flags & VERB_RUNS && term_can_ask()) {
+		if (v->effect == EFFECT_RUNS && term_can_ask()) {
 			c->ctx.consent = dialog_consent;
 			c->ctx.consent_arg = c;
 		}

@@ -27,7 +27,7 @@ static void ask_fate(struct cli *c, const struct run_res *res)
 					     [KEEP] = "keep",
 					     [ROLLBACK] = "rollback",
 					     NULL };
-	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->rec.id);
+	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->txn.rec.id);
 	struct commit_req commit = { .txn = ref };
 	struct diff_req diff = { .txn = ref };
 	struct rollback_req rollback = { .txn = ref };
@@ -62,11 +62,11 @@ static bool commit_all_the_same(void)
 /* The options asked for a commit that was refused; a person may still say yes. */
 static int run_refused(struct cli *c, const struct run_res *res)
 {
-	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->rec.id);
+	AUTO_FREE char *ref = xasprintf("t%lld", (long long)res->txn.rec.id);
 	struct commit_req commit = { .txn = ref, .accept_risky = true };
 
 	tcflush(STDIN_FILENO, TCIFLUSH);
-	if (explain_refusal(&c->con, &res->rec, NULL, &res->commit, &res->refusal) &&
+	if (explain_refusal(&c->con, &res->txn.rec, NULL, &res->commit, &res->refusal) &&
 	    commit_all_the_same() && cli_verb(c, &verb_commit, &commit) == 0)
 		return res->run.status;
 	return RUN_STATUS_AROUND;

@@ -152,7 +152,7 @@ static int relay_line(struct cli *c, const struct verb *v, int argc, char **argv
 	struct err e = { 0 };
 	int status = -1;
 
-	if (!(v->flags & VERB_INSIDE)) {
+	if (v->inside != INSIDE_ASKS) {
 		refuse(&c->ctx, v, &e);
 		return cli_report(c, v, json, &e);
 	}
@@ -175,7 +175,7 @@ static int relay_line(struct cli *c, const struct verb *v, int argc, char **argv
 
 int inside_line(struct cli *c, const struct verb *v, int argc, char **argv)
 {
-	AUTO_CLOSE int sock = v->flags & VERB_ANYWHERE ? -1 : knock();
+	AUTO_CLOSE int sock = v->inside == INSIDE_ANYWHERE ? -1 : knock();
 	const char *txn = known_txn(&c->ctx);
 	bool explored = sock == -ENOENT && is_explored(txn);
 	struct verb_common common = { 0 };
@@ -183,7 +183,7 @@ int inside_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	int status;
 
 	/* A door that nobody keeps: the sandbox is ending. */
-	if (v->flags & VERB_ANYWHERE || (!explored && sock < 0 && sock != -EAGAIN))
+	if (v->inside == INSIDE_ANYWHERE || (!explored && sock < 0 && sock != -EAGAIN))
 		return -1;
 	if (argc) /* not just "stet" */
 		parse_report(v, argc, argv, &common);

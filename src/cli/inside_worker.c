@@ -90,7 +90,7 @@ static int answer(struct cli *c, char **words, size_t n)
 	const struct verb *v = verb_find(words[1]);
 	struct err e;
 
-	if (!v || !(v->flags & VERB_INSIDE)) {
+	if (!v || v->inside != INSIDE_ASKS) {
 		err_set(&e, ERR_DENIED, "not possible from inside of a transaction");
 		return cli_report(c, v, false, &e);
 	}

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -227,25 +226,18 @@ int print_audit(struct console *c, const void *req, const void *result, struct e
 	AUTO_BUF struct buf b = BUF_INIT;
 	AUTO_FREE struct tree *t = NULL;
 	struct audit_line l;
-	int r = 0;
+	int r;
 
 	if (res->verify)
 		return print_verified(c, res);
-	/* Who follows sees several transactions at once: there it would be no tree. */
+	/* With --follow several transactions are seen at once: there it would be no tree. */
 	if (!rq->follow)
 		t = xcalloc(1, sizeof(*t));
-	while (res->reader && (r = audit_read(res->reader, &l)) >= 0) {
-		if (r && audit_wants(res, &l))
+	do {
+		while ((r = audit_next(res, &l, e)) > 0)
 			show_line(c, &b, t, &l, rq->common.json);
-		if (r)
-			continue;
-		if (!rq->follow)
-			break;
-		if (fflush(c->out) == EOF)
-			return 0;
-		r = audit_wait(res->reader);
-		if (r < 0)
-			break;
-	}
-	return r < 0 && r != -EINTR ? err_sys(e, r, "cannot read the records") : 0;
+		/* A reader who has seen enough has closed the stream. */
+	} while (r == 0 && res->reader && rq->follow && fflush(c->out) != EOF &&
+		 (r = audit_more(res, e)) > 0);
+	return r < 0 ? -1 : 0;
 }

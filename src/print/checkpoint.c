@@ -65,10 +65,10 @@ int print_timeline(struct console *c, const struct log_res *res)
 		words(&cell[4], r);
 	}
 	buf_adds(&last[0], "0");
-	show_time(&last[1], res->rec.begin_ns);
+	show_time(&last[1], res->txn.rec.begin_ns);
 	buf_adds(&last[2], "begin");
 	buf_adds(&last[3], "-");
-	show_argv(&last[4], res->rec.argv);
+	show_argv(&last[4], res->txn.rec.argv);
 	show_table(c, rows, n + 2, COLUMNS);
 	return 0;
 }
@@ -83,11 +83,11 @@ int print_checkpoint(struct console *c, const void *req, const void *result,
 	(void)e;
 	if (res->none) {
 		buf_addf(&b, "nothing has changed since checkpoint %lld of t%lld%s\n",
-			 (long long)res->last, (long long)res->rec.id,
+			 (long long)res->last, (long long)res->txn.rec.id,
 			 res->noted ? ", which has the note now" : "");
 	} else {
 		buf_addf(&b, "checkpoint %lld of t%lld: ", (long long)res->point.seq,
-			 (long long)res->rec.id);
+			 (long long)res->txn.rec.id);
 		changes(&b, &res->point);
 		buf_addc(&b, '\n');
 	}
@@ -108,8 +108,8 @@ int print_restore(struct console *c, const void *req, const void *result, struct
 		fprintf(c->out,
 			"restored from checkpoint %lld of t%lld; take it back: "
 			"stet rollback t%lld --to %lld\n",
-			(long long)res->from, (long long)res->rec.id,
-			(long long)res->rec.id, (long long)res->done.before);
+			(long long)res->from, (long long)res->txn.rec.id,
+			(long long)res->txn.rec.id, (long long)res->done.before);
 	return 0;
 }
 
@@ -117,7 +117,7 @@ int print_fork(struct console *c, const void *req, const void *result, struct er
 {
 	const struct fork_req *rq = req;
 	const struct fork_res *res = result;
-	long long id = res->run.rec.id;
+	long long id = res->run.txn.rec.id;
 
 	if (res->ran)
 		return print_run(c, &res->rq, &res->run, e);
@@ -135,7 +135,7 @@ int print_show(struct console *c, const void *req, const void *result, struct er
 
 	show_color(&b, c, "33");
 	buf_addf(&b, "checkpoint %lld of t%lld", (long long)res->diff.to,
-		 (long long)res->diff.rec.id);
+		 (long long)res->diff.txn.rec.id);
 	show_color(&b, c, NULL);
 	buf_adds(&b, "\n");
 	if (r) {

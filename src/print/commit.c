@@ -217,7 +217,7 @@ bool explain_commit(struct console *c, const void *req, const void *result,
 {
 	const struct commit_res *res = result;
 
-	return explain_refusal(c, &res->rec, req, &res->done, e);
+	return explain_refusal(c, &res->txn.rec, req, &res->done, e);
 }
 
 static void totals(struct buf *b, const struct commit_result *r)
@@ -233,7 +233,7 @@ static void totals(struct buf *b, const struct commit_result *r)
 int print_commit(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct commit_res *res = result;
-	long long id = res->rec.id;
+	long long id = res->txn.rec.id;
 	AUTO_BUF struct buf b = BUF_INIT;
 
 	(void)req;
@@ -245,11 +245,11 @@ int print_commit(struct console *c, const void *req, const void *result, struct 
 		buf_adds(&b, res->done.left ? "; the rest would stay pending\n" : "\n");
 		if (res->done.denied.n) {
 			buf_adds(&b, "denied:\n");
-			show_notes(&b, c, res->rec.workspace, &res->done.denied);
+			show_notes(&b, c, res->txn.rec.workspace, &res->done.denied);
 		}
 		if (res->done.risks.n) {
 			buf_adds(&b, "deserve a look first:\n");
-			show_notes(&b, c, res->rec.workspace, &res->done.risks);
+			show_notes(&b, c, res->txn.rec.workspace, &res->done.risks);
 		}
 	} else if (res->kept) {
 		buf_adds(&b, "kept: it worked in place, and its snapshot is gone\n");
@@ -318,7 +318,7 @@ bool explain_undo(struct console *c, const void *req, const void *result,
 {
 	const struct undo_res *res = result;
 
-	return explain_replay(c, "undo", req, &res->rec, &res->done.conflicts, e);
+	return explain_replay(c, "undo", req, &res->txn.rec, &res->done.conflicts, e);
 }
 
 bool explain_redo(struct console *c, const void *req, const void *result,
@@ -326,7 +326,7 @@ bool explain_redo(struct console *c, const void *req, const void *result,
 {
 	const struct undo_res *res = result;
 
-	return explain_replay(c, "redo", req, &res->rec, &res->done.conflicts, e);
+	return explain_replay(c, "redo", req, &res->txn.rec, &res->done.conflicts, e);
 }
 
 bool explain_rollback(struct console *c, const void *req, const void *result,
@@ -338,7 +338,7 @@ bool explain_rollback(struct console *c, const void *req, const void *result,
 				     .ours = rq->ours,
 				     .theirs = rq->theirs };
 
-	return explain_replay(c, "rollback", &as, &res->rec, &res->conflicts, e);
+	return explain_replay(c, "rollback", &as, &res->txn.rec, &res->conflicts, e);
 }
 
 /* The host is as it was left: nothing would be refused. */
@@ -347,14 +347,14 @@ static int print_would(struct console *c, const struct undo_res *res, const char
 	unsigned long long n = res->done.changes;
 
 	fprintf(c->out, "t%lld would be %s: %llu step%s, no conflict\n",
-		(long long)res->rec.id, what, n, n == 1 ? "" : "s");
+		(long long)res->txn.rec.id, what, n, n == 1 ? "" : "s");
 	return 0;
 }
 
 int print_undo(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct undo_res *res = result;
-	long long id = res->rec.id;
+	long long id = res->txn.rec.id;
 
 	(void)req;
 	(void)e;
@@ -362,14 +362,14 @@ int print_undo(struct console *c, const void *req, const void *result, struct er
 		return print_would(c, res, res->some ? "undone in part" : "undone");
 	fprintf(c->out, "t%lld: %s taken back%s%s; do it after all: stet redo t%lld\n",
 		id, op_kind_name(res->kind), res->some ? " in part" : "",
-		res->rec.state == TXN_FROZEN ? ", pending again" : "", id);
+		res->txn.rec.state == TXN_FROZEN ? ", pending again" : "", id);
 	return 0;
 }
 
 int print_redo(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct undo_res *res = result;
-	long long id = res->rec.id;
+	long long id = res->txn.rec.id;
 
 	(void)req;
 	(void)e;
@@ -377,6 +377,6 @@ int print_redo(struct console *c, const void *req, const void *result, struct er
 		return print_would(c, res, "done again");
 	fprintf(c->out, "t%lld %s again%s; take it back: stet undo t%lld\n", id,
 		res->kind == OP_COMMIT ? "committed" : "rolled back",
-		res->some || res->rec.state == TXN_FROZEN ? ", in part" : "", id);
+		res->some || res->txn.rec.state == TXN_FROZEN ? ", in part" : "", id);
 	return 0;
 }

@@ -8,7 +8,6 @@
 #include "print/show.h"
 #include "print/term.h"
 #include "verbs/diff.h"
-#include "verbs/diff_sides.h"
 
 /* A line of somebody's file, harmless on a terminal; tabs are kept. */
 static void safe_line(struct buf *b, const char *s, size_t n)
@@ -68,18 +67,6 @@ static void patch(struct buf *b, const struct console *c, const char *s, size_t 
 	}
 }
 
-static int conflict(const struct diff_res *res, const struct change_item *it,
-		    struct buf *out, struct err *e)
-{
-	AUTO_BUF struct buf name = BUF_INIT;
-
-	patch_name(it->c.path, res->rec.workspace, &name);
-	buf_adds(out, "# ");
-	text_quote(out, buf_str(&name), name.len);
-	buf_addf(out, ": %s\n", diff_conflict(res, it->c.path));
-	return diff_sides(res, it, out, e);
-}
-
 /* What is being printed; @b is for use by one line. */
 struct printing {
 	struct console *c;
@@ -105,8 +92,7 @@ static int print_patch(void *arg, const struct change_item *it, struct err *e)
 	if (it->renamed_away)
 		return 0;
 	buf_reset(&p->raw);
-	if (p->res->known ? conflict(p->res, it, &p->raw, e) < 0
-			  : diff_patch(p->res, it, &p->raw, NULL, e) < 0)
+	if (diff_text(p->res, it, &p->raw, e) < 0)
 		return -1;
 	patch(&p->b, p->c, buf_str(&p->raw), p->raw.len);
 	show_flush(p->c, &p->b);
@@ -120,7 +106,7 @@ static int print_name(void *arg, const struct change_item *it, struct err *e)
 	(void)e;
 	if (it->renamed_away)
 		return 0;
-	patch_name_status(&p->res->changes.list, it, p->res->rec.workspace, p->null,
+	patch_name_status(&p->res->changes.list, it, p->res->txn.rec.workspace, p->null,
 			  &p->b);
 	show_flush(p->c, &p->b);
 	return enough(p);
@@ -166,7 +152,7 @@ static void add_name(struct buf *b, const struct diff_res *res, const char *path
 {
 	AUTO_BUF struct buf name = BUF_INIT;
 
-	patch_name(path, res->rec.workspace, &name);
+	patch_name(path, res->txn.rec.workspace, &name);
 	text_quote(b, buf_str(&name), name.len);
 }
 
@@ -209,7 +195,7 @@ static int gather_stat(void *arg, const struct change_item *it, struct err *e)
 
 	if (it->renamed_away)
 		return 0;
-	if (diff_patch(p->res, it, NULL, &row.st, e) < 0)
+	if (diff_count(p->res, it, &row.st, e) < 0)
 		return -1;
 	add_names(p, it, &name);
 	both = row.st.added + row.st.removed;

@@ -40,7 +40,7 @@ static void show_why(struct buf *b, const struct exec_res *res)
 		buf_addf(b, "the working directory cannot be entered: %s",
 			 strerror(r->exec_errno));
 	else if (r->exec_errno) {
-		text_quote(b, res->run.rec.argv[0], strlen(res->run.rec.argv[0]));
+		text_quote(b, res->run.txn.rec.argv[0], strlen(res->run.txn.rec.argv[0]));
 		buf_addf(b, " cannot be executed: %s", strerror(r->exec_errno));
 	} else
 		show_how(b, r);
@@ -50,7 +50,7 @@ static void show_failure(struct buf *b, const struct console *c,
 			 const struct exec_res *res)
 {
 	const struct run_res *run = &res->run;
-	long long id = run->rec.id;
+	long long id = run->txn.rec.id;
 
 	buf_adds(b, "stet: ");
 	if (run->fate == RUN_DROPPED)
@@ -59,10 +59,10 @@ static void show_failure(struct buf *b, const struct console *c,
 		buf_addf(b, "t%lld %s: ", id, run_fate_name(run->fate));
 	show_why(b, res);
 	buf_addc(b, '\n');
-	show_notes(b, c, run->rec.workspace, &run->commit.conflicts);
-	show_notes(b, c, run->rec.workspace, &run->commit.denied);
+	show_notes(b, c, run->txn.rec.workspace, &run->commit.conflicts);
+	show_notes(b, c, run->txn.rec.workspace, &run->commit.denied);
 	if (res->reason == EXEC_POLICY)
-		show_notes(b, c, run->rec.workspace, &run->commit.risks);
+		show_notes(b, c, run->txn.rec.workspace, &run->commit.risks);
 	if (run->fate == RUN_ROLLED_BACK && run->refusal.hint[0])
 		buf_addf(b, "  %s\n", run->refusal.hint);
 	if (run->fate == RUN_PENDING)
@@ -95,7 +95,7 @@ int print_exec(struct console *c, const void *req, const void *result, struct er
 	else if (res->reason != EXEC_DONE)
 		show_failure(&b, c, res);
 	else if (res->run.fate == RUN_COMMITTED) {
-		buf_addf(&b, "stet: t%lld committed: ", (long long)res->run.rec.id);
+		buf_addf(&b, "stet: t%lld committed: ", (long long)res->run.txn.rec.id);
 		show_totals(&b, &res->run.totals);
 		buf_addc(&b, '\n');
 	}

@@ -4,10 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "inplace/inplace.h"
 #include "print/run.h"
 #include "print/show.h"
-#include "txn/state.h"
 #include "verbs/explore.h"
 #include "verbs/run.h"
 
@@ -15,7 +13,7 @@ static void headline(struct buf *b, const struct run_res *res)
 {
 	buf_adds(b, "stet: ");
 	if (res->fate != RUN_DROPPED)
-		buf_addf(b, "t%lld %s: ", (long long)res->rec.id,
+		buf_addf(b, "t%lld %s: ", (long long)res->txn.rec.id,
 			 run_fate_name(res->fate));
 	show_totals(b, &res->totals);
 	buf_adds(b, " in ");
@@ -80,7 +78,7 @@ void note_not_copied(struct buf *b, struct console *c, const struct run_res *res
 
 static void summary(struct buf *b, const struct console *c, const struct run_res *res)
 {
-	long long id = res->rec.id;
+	long long id = res->txn.rec.id;
 	size_t i, shown = res->ntops < RUN_TOPS ? res->ntops : RUN_TOPS;
 
 	headline(b, res);
@@ -89,15 +87,15 @@ static void summary(struct buf *b, const struct console *c, const struct run_res
 	for (i = 0; i < shown; i++) {
 		const struct run_top *t = &res->tops[i];
 
-		show_change(b, c, res->rec.workspace, t->letter, t->path, NULL, t->dir,
-			    t->below, t->hidden ? "hidden on the host" : NULL);
+		show_change(b, c, res->txn.rec.workspace, t->letter, t->path, NULL,
+			    t->dir, t->below, t->hidden ? "hidden on the host" : NULL);
 	}
 	if (res->ntops > shown)
 		buf_addf(b, "  … and %zu more: stet diff t%lld\n", res->ntops - shown,
 			 id);
-	if (res->rec.neffects) {
+	if (res->txn.rec.neffects) {
 		buf_adds(b, "  not undoable: ");
-		show_effects(b, c, &res->rec);
+		show_effects(b, c, &res->txn.rec);
 		buf_addc(b, '\n');
 	}
 	if (res->in_between)
@@ -111,9 +109,9 @@ static void summary(struct buf *b, const struct console *c, const struct run_res
 			"  look: stet diff t%lld    keep: stet commit t%lld    throw away: "
 			"stet rollback t%lld\n",
 			id, id, id);
-	else if (!txn_is_final(&res->rec))
+	else if (!res->txn.final)
 		buf_addf(b, "  take it back: stet undo t%lld\n", id);
-	else if (res->rec.state == TXN_ROLLED_BACK)
+	else if (res->txn.rec.state == TXN_ROLLED_BACK)
 		buf_addf(b, "  look at what it was: stet diff t%lld\n", id);
 }
 
@@ -130,7 +128,7 @@ int print_run(struct console *c, const void *req, const void *result, struct err
 	if (res->run.reason == RUN_ERROR)
 		trouble(&b, &res->run);
 	if (res->run.exec_errno)
-		not_executed(&b, res->rec.argv[0], &res->run);
+		not_executed(&b, res->txn.rec.argv[0], &res->run);
 	if (res->run.reason == RUN_POLICY)
 		buf_addf(&b, "stet: ended by %s%s%s\n", res->run.gate.rule,
 			 *res->run.gate.why ? ": " : "", res->run.gate.why);
@@ -157,7 +155,7 @@ int print_explore(struct console *c, const void *req, const void *result, struct
 	const struct explore_req *rq = req;
 	const struct explore_res *res = result;
 	const char *shell = op_ctx_env(c->ctx, "SHELL");
-	long long id = res->rec.id;
+	long long id = res->txn.rec.id;
 	AUTO_BUF struct buf b = BUF_INIT;
 
 	(void)e;

@@ -10,6 +10,6 @@ void note_project(struct buf *b, enum project_policy p, const char *was);
 
 /* Names res->not_copied, if there is one, with the cause and what to do. */
 struct run_res;
-void note_not_copied(struct buf *b, struct cli *c, const struct run_res *res);
+void note_not_copied(struct buf *b, struct console *c, const struct run_res *res);
 
 #endif

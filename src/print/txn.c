@@ -7,12 +7,9 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "diff/list.h"
-#include "inplace/inplace.h"
 #include "print/print.h"
 #include "print/show.h"
 #include "print/term.h"
-#include "txn/find.h"
-#include "txn/state.h"
 #include "verbs/list.h"
 #include "verbs/prune.h"
 #include "verbs/rollback.h"
@@ -49,12 +46,12 @@ static void began(struct buf *b, const struct txn_record *r)
 
 static void header(struct buf *b, const struct console *c, const struct status_res *res)
 {
-	const struct txn_record *r = &res->rec;
+	const struct txn_record *r = &res->txn.rec;
 
 	show_color(b, c, "1");
 	buf_addf(b, "t%lld", (long long)r->id);
 	show_color(b, c, NULL);
-	buf_addf(b, " %s", txn_look_name(txn_look(r)));
+	buf_addf(b, " %s", res->txn.state);
 	if (r->name) {
 		buf_adds(b, ", called ");
 		text_quote(b, r->name, strlen(r->name));
@@ -76,7 +73,7 @@ static void header(struct buf *b, const struct console *c, const struct status_r
 	}
 	field(b, "holds");
 	text_size(b, res->totals.bytes);
-	if (!res->durable && txn_look(r) == TXN_PENDING)
+	if (!res->durable && res->txn.look == TXN_PENDING)
 		buf_adds(b, ", not on the disk yet");
 	buf_addc(b, '\n');
 	if (res->held) {
@@ -164,7 +161,7 @@ static void line(struct console *c, const struct status_res *res,
 	AUTO_BUF struct buf note = BUF_INIT;
 
 	note_of(&it->c, &note);
-	show_change(b, c, res->rec.workspace, change_letter(it), it->c.path,
+	show_change(b, c, res->txn.rec.workspace, change_letter(it), it->c.path,
 		    from ? from->path : NULL, is_dir(&it->c), below, buf_str(&note));
 	if (b->len > 65536)
 		show_flush(c, b);
@@ -236,7 +233,7 @@ static const char introduction[] =
 int print_status(struct console *c, const void *req, const void *result, struct err *e)
 {
 	const struct status_res *res = result;
-	long long id = res->rec.id;
+	long long id = res->txn.rec.id;
 	AUTO_BUF struct buf b = BUF_INIT;
 	enum txn_look look;
 
@@ -246,7 +243,7 @@ int print_status(struct console *c, const void *req, const void *result, struct 
 		return 0;
 	}
 	header(&b, c, res);
-	look = txn_look(&res->rec);
+	look = res->txn.look;
 	field(&b, "changes");
 	if (look == TXN_EMPTY)
 		buf_adds(&b, "pruned");
@@ -259,7 +256,7 @@ int print_status(struct console *c, const void *req, const void *result, struct 
 		return -1;
 	if (res->risks.n) {
 		buf_adds(&b, "deserve a look before a commit:\n");
-		show_notes(&b, c, res->rec.workspace, &res->risks);
+		show_notes(&b, c, res->txn.rec.workspace, &res->risks);
 	}
 	if (look == TXN_PENDING || look == TXN_INTERRUPTED)
 		buf_addf(
@@ -267,7 +264,7 @@ int print_status(struct console *c, const void *req, const void *result, struct 
 			"look: stet diff t%lld    go in: stet explore t%lld    keep: stet commit "
 			"t%lld    throw away: stet rollback t%lld\n",
 			id, id, id, id);
-	else if (txn_is_final(&res->rec) && look == TXN_GONE)
+	else if (res->txn.final && look == TXN_GONE)
 		buf_addf(&b, "look at what it was: stet diff t%lld\n", id);
 	else if (look == TXN_KEPT || look == TXN_GONE)
 		buf_addf(&b, "take it back: stet undo t%lld\n", id);
@@ -280,10 +277,12 @@ int print_status(struct console *c, const void *req, const void *result, struct 
 enum { COLUMNS = 6 };
 
 /* One transaction as cells; the last one, the command, has the rest of the line. */
-static void cells(const struct console *c, const struct txn_record *r, struct buf *cell)
+static void cells(const struct console *c, const struct txn_facts *f, struct buf *cell)
 {
+	const struct txn_record *r = &f->rec;
+
 	buf_addf(&cell[0], "t%lld", (long long)r->id);
-	buf_adds(&cell[1], txn_look_name(txn_look(r)));
+	buf_adds(&cell[1], f->state);
 	if (r->exit_status >= 0)
 		buf_addf(&cell[2], "%d", r->exit_status);
 	else
@@ -320,9 +319,9 @@ int print_list(struct console *c, const void *req, const void *result, struct er
 	(void)e;
 	if (res->ids) {
 		for (i = 0; i < res->n; i++) {
-			fprintf(c->out, "t%lld\n", (long long)res->v[i].id);
-			if (res->v[i].name)
-				fprintf(c->out, "%s\n", res->v[i].name);
+			fprintf(c->out, "t%lld\n", (long long)res->v[i].rec.id);
+			if (res->v[i].rec.name)
+				fprintf(c->out, "%s\n", res->v[i].rec.name);
 		}
 	} else if (!res->n) {
 		fputs("No transactions.\n", c->out);
@@ -339,7 +338,7 @@ int print_rollback(struct console *c, const void *req, const void *result, struc
 
 	(void)req;
 	(void)e;
-	buf_addf(&b, "t%lld ", (long long)res->rec.id);
+	buf_addf(&b, "t%lld ", (long long)res->txn.rec.id);
 	if (res->to >= 0 && !res->dry_run && !res->gone.after) {
 		buf_addf(&b, "is what it was at checkpoint %lld already\n",
 			 (long long)res->to);
@@ -349,7 +348,7 @@ int print_rollback(struct console *c, const void *req, const void *result, struc
 		show_totals(&b, &res->totals);
 		if (!res->dry_run)
 			buf_addf(&b, "; take it back: stet rollback t%lld --to %lld",
-				 (long long)res->rec.id, (long long)res->gone.before);
+				 (long long)res->txn.rec.id, (long long)res->gone.before);
 		buf_addc(&b, '\n');
 	} else if (res->dry_run) {
 		buf_adds(&b, "would be rolled back: ");
@@ -363,10 +362,8 @@ int print_rollback(struct console *c, const void *req, const void *result, struc
 				 res->kept == 1 ? "is" : "are",
 				 (unsigned long long)res->kept);
 		buf_addf(&b, "%s stet %s t%lld\n",
-			 txn_in_place(&res->rec) ? "look at what it was:"
-						 : "take it back:",
-			 txn_in_place(&res->rec) ? "diff" : "undo",
-			 (long long)res->rec.id);
+			 res->txn.in_place ? "look at what it was:" : "take it back:",
+			 res->txn.in_place ? "diff" : "undo", (long long)res->txn.rec.id);
 	}
 	show_flush(c, &b);
 	return 0;

@@ -152,20 +152,28 @@ int capture_end(const struct home *h, struct capture *c, uint64_t keep, const ch
 	return r;
 }
 
-void capture_json(const struct capture *c, json_t *o)
-{
-	char key[32];
-
-	for (int i = 0; i < 2; i++) {
-		const struct captured *s = &c->stream[i];
-
-		if (!s->text)
-			continue;
-		json_set_bytes(o, names[i], s->text, s->len);
-		snprintf(key, sizeof(key), "%s_bytes", names[i]);
-		json_object_set_new(o, key, json_integer((json_int_t)s->bytes));
-		snprintf(key, sizeof(key), "%s_file", names[i]);
-		if (s->file)
-			json_set_str(o, key, s->file);
+#define ONE(i, field) offsetof(struct capture, stream[i].field)
+#define STREAM(i, name, help)                                                          \
+	{ name, FIELD_BYTES, ONE(i, text), help, FIELD_IF_SET, .count = ONE(i, len) }, \
+		{ name "_bytes", FIELD_UINT64, ONE(i, bytes), "of all of it",          \
+		  .present = has_text_##i },                                           \
+	{                                                                              \
+		name "_file", FIELD_STRING, ONE(i, file), "that holds all of it",      \
+			FIELD_IF_SET                                                   \
 	}
+
+static bool has_text_0(const void *at)
+{
+	return ((const struct capture *)at)->stream[0].text;
 }
+
+static bool has_text_1(const void *at)
+{
+	return ((const struct capture *)at)->stream[1].text;
+}
+
+const struct field capture_fields[] = {
+	STREAM(0, "stdout", "the beginning of standard output"),
+	STREAM(1, "stderr", "the beginning of standard error"),
+	{ NULL },
+};

@@ -2,10 +2,10 @@
 #ifndef STET_SESSION_CAPTURE_H
 #define STET_SESSION_CAPTURE_H
 
-#include <jansson.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "session/schema.h"
 #include "txn/txn.h"
 
 /*
@@ -37,7 +37,7 @@ int capture_end(const struct home *h, struct capture *c, uint64_t keep, const ch
 
 void capture_free(struct capture *c); /* zeroed is fine */
 
-/* Sets stdout, stdout_bytes, stdout_file, and the same for stderr. */
-void capture_json(const struct capture *c, json_t *o);
+/* Rows of a result, about a struct capture. */
+extern const struct field capture_fields[];
 
 #endif

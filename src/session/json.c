@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "txn/find.h"
+#include "session/schema.h"
 
 static const char b64[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -80,6 +80,14 @@ static void add_lossy(struct buf *out, const char *s, size_t len)
 	}
 }
 
+json_t *json_lossy(const char *s)
+{
+	AUTO_BUF struct buf b = BUF_INIT;
+
+	add_lossy(&b, s, strlen(s));
+	return json_stringn(buf_str(&b), b.len);
+}
+
 json_t *json_result(void)
 {
 	json_t *o = json_object();
@@ -130,57 +138,11 @@ void json_set_time(json_t *o, const char *key, int64_t ns)
 	json_object_set_new(o, key, json_string(text));
 }
 
-json_t *json_error_detail(const struct err *e)
-{
-	json_t *d = json_object();
-
-	json_object_set_new(d, "kind", json_string(err_kind_name(e->kind)));
-	json_set_str(d, "message", e->msg);
-	json_set_str(d, "hint", e->hint[0] ? e->hint : NULL);
-	json_object_set_new(d, "errno", e->sys ? json_integer(e->sys) : json_null());
-	return d;
-}
-
 json_t *json_error(const struct err *e)
 {
 	json_t *o = json_result();
 
-	json_object_set_new(o, "error", json_error_detail(e));
-	return o;
-}
-
-json_t *json_txn(const struct txn_record *r)
-{
-	json_t *o = json_object(), *argv = json_array(), *effects = json_array();
-	size_t i;
-
-	json_object_set_new(o, "id", json_txn_ref(r->id));
-	json_set_str(o, "name", r->name);
-	json_object_set_new(o, "state", json_string(txn_look_name(txn_look(r))));
-	json_set_str(o, "workspace", r->workspace);
-	for (i = 0; r->argv && r->argv[i]; i++) {
-		AUTO_BUF struct buf b = BUF_INIT;
-
-		add_lossy(&b, r->argv[i], strlen(r->argv[i]));
-		json_array_append_new(argv, json_stringn(buf_str(&b), b.len));
-	}
-	json_object_set_new(o, "command", argv);
-	json_set_time(o, "begin", r->begin_ns);
-	json_set_time(o, "end", r->end_ns);
-	json_object_set_new(o, "exit",
-			    r->exit_status < 0 ? json_null()
-					       : json_integer(r->exit_status));
-	json_set_str(o, "reason", r->reason);
-	if (r->policy)
-		json_set_str(o, "policy", r->policy);
-	for (i = 0; i < r->neffects; i++) {
-		json_t *f = json_object();
-
-		json_set_str(f, "kind", r->effects[i].kind);
-		json_set_str(f, "what", r->effects[i].what);
-		json_array_append_new(effects, f);
-	}
-	json_object_set_new(o, "not_undoable", effects);
+	json_object_set_new(o, "error", schema_write(error_fields, e));
 	return o;
 }
 
@@ -248,17 +210,6 @@ json_t *json_change(const struct change *c, const char *from)
 	json_object_set_new(o, "read_only", json_boolean(c->was_closed));
 	json_object_set_new(o, "before", json_side(&c->before));
 	json_object_set_new(o, "after", json_side(&c->after));
-	return o;
-}
-
-json_t *json_totals(const struct change_totals *t)
-{
-	json_t *o = json_object();
-
-	json_object_set_new(o, "added", json_integer((json_int_t)t->added));
-	json_object_set_new(o, "changed", json_integer((json_int_t)t->modified));
-	json_object_set_new(o, "deleted", json_integer((json_int_t)t->deleted));
-	json_object_set_new(o, "bytes", json_integer((json_int_t)t->bytes));
 	return o;
 }
 

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "commit/commit.h"
 #include "diff/change.h"
-#include "journal/journal.h"
 
 /*
  * Results as JSON, the same for every front end. Objects are in order, keys are never
@@ -21,8 +20,6 @@ json_t *json_result(void);
 
 /* {"schema": 1, "error": {"kind", "message", "hint", "errno"}} */
 json_t *json_error(const struct err *e);
-/* {"kind", "message", "hint", "errno"} */
-json_t *json_error_detail(const struct err *e);
 
 /*
  * Sets @key to bytes that need not be UTF-8. Where they are not, it gets a display form
@@ -34,12 +31,11 @@ void json_set_str(json_t *o, const char *key, const char *s); /* NULL: null */
 /* A time in nanoseconds as "2026-01-31T12:00:00.123Z"; 0 becomes null. */
 void json_set_time(json_t *o, const char *key, int64_t ns);
 
-/* What the record of a transaction says; no look at its data. */
-json_t *json_txn(const struct txn_record *r);
+/* A string in which each byte that is no part of well-formed UTF-8 became U+FFFD. */
+json_t *json_lossy(const char *s);
 
 /* @from: path it was renamed from, or NULL. */
 json_t *json_change(const struct change *c, const char *from);
-json_t *json_totals(const struct change_totals *t);
 
 /* Sets @key to [{"path", "what"}, …] and, if some were not kept, @key_more to their number;
  * nothing if there are none. */

@@ -30,18 +30,26 @@ struct run_limits limits_of(const struct limit_opts *o, const struct policy *p)
 }
 
 /* UINT64_MAX stands for what could not be counted. */
-json_t *json_limit(const struct limit_hit *hit)
+static const char *what(const void *at)
 {
-	json_t *o = json_object();
-
-	json_object_set_new(o, "what", json_string(run_limit_name(hit->what)));
-	json_object_set_new(o, "allowed", json_integer((json_int_t)hit->allowed));
-	json_object_set_new(o, "used",
-			    hit->used == UINT64_MAX
-				    ? json_null()
-				    : json_integer((json_int_t)hit->used));
-	return o;
+	return run_limit_name(((const struct limit_hit *)at)->what);
 }
+
+static json_t *used(const void *at)
+{
+	const struct limit_hit *hit = at;
+
+	return hit->used == UINT64_MAX ? json_null()
+				       : json_integer((json_int_t)hit->used);
+}
+
+const struct field limit_fields[] = {
+	{ "what", FIELD_STRING, 0, "memory, disk, cpu, …", .word = what },
+	{ "allowed", FIELD_UINT64, offsetof(struct limit_hit, allowed), "the limit" },
+	{ "used", FIELD_UINT64, 0, "null: it was not measured", FIELD_CAN_NULL,
+	  .make = used },
+	{ NULL },
+};
 
 static void amount(const struct limit_hit *hit, uint64_t n, struct buf *out)
 {

@@ -51,8 +51,10 @@ struct limit_opts {
 /* What holds: the options and, where they say nothing, the policy (or NULL). */
 struct run_limits limits_of(const struct limit_opts *o, const struct policy *p);
 
-/* What a result says about a limit that was passed. */
-json_t *json_limit(const struct limit_hit *hit);
+/* Rows of a result, about a struct limit_hit: a limit that was passed. */
+extern const struct field limit_fields[];
+
+/* The same for people. */
 void limit_describe(const struct limit_hit *hit, struct buf *out);
 
 #endif

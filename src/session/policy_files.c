@@ -21,6 +21,24 @@ enum { SIZE_MAX_READ = (8 << 20) + 1 };
  * A whole file, at most a little more than a policy may have. 1: it is not there. A project's
  * file may be anything: no link is followed, nothing is waited for.
  */
+static bool is_out_of_force(const void *at)
+{
+	return *(const enum project_policy *)at > PROJECT_ALLOWED;
+}
+
+static const char *why_out_of_force(const void *at)
+{
+	return *(const enum project_policy *)at == PROJECT_CHANGED ? "changed"
+								   : "waiting";
+}
+
+const struct field project_fields[] = {
+	{ "project_policy", FIELD_STRING, 0,
+	  "the project has a policy that is not in force: waiting or changed",
+	  .present = is_out_of_force, .word = why_out_of_force },
+	{ NULL },
+};
+
 static int read_file(const char *path, bool hostile, struct buf *out, struct err *e)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

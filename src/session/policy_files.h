@@ -4,6 +4,7 @@
 
 #include "policy/policy.h"
 #include "session/ctx.h"
+#include "session/schema.h"
 
 /* What became of a project's own policy. */
 enum project_policy {
@@ -12,6 +13,9 @@ enum project_policy {
 	PROJECT_WAITING, /* nobody has allowed it: not in force */
 	PROJECT_CHANGED, /* it is not what was allowed: not in force */
 };
+
+/* Row of a result, about an enum project_policy: "project_policy" if it is not in force. */
+extern const struct field project_fields[];
 
 struct op_policy {
 	const struct policy *p;

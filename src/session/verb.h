@@ -8,13 +8,15 @@
 
 #include "base/err.h"
 #include "session/ctx.h"
+#include "session/schema.h"
 
 /*
- * The verbs, as data. One row says all there is to say about a verb: what it takes, what
- * it does, how its result looks as JSON. Argument parsing, usage, completions and manual
- * pages are made from it, so that none of them can say something else.
+ * The verbs, as data. One row says all there is to say about a verb: what it takes, which
+ * transaction it is about and in which states, what it does to the host, what its result looks
+ * like. Parsing, usage, completions, manual pages, JSON and stet help --json are made from it, and
+ * so is all that happens before the verb itself (session/call.h).
  *
- * A new verb is one file here that defines its row, and one line in verbs.c.
+ * A new verb is one file in verbs/ that defines its row, and one line in verbs/verbs.def.
  */
 enum opt_type {
 	OPT_FLAG,     /* bool */
@@ -63,33 +65,84 @@ struct verb_common {
 	bool help, debug, json, quiet;
 	bool no_pager; /* an option of those verbs whose output goes through a pager */
 	int color;     /* 1 auto, 2 always, 3 never; 0 not given */
-	/* Where the result goes as JSON; either of them sets json. */
+	/* Where the result goes as JSON; either of the two sets json. */
 	const char *json_fd, *json_file;
+};
+
+/* What of the user's state is opened before the verb. */
+enum verb_home {
+	HOME_NONE,	/* nothing; the verb may open it later */
+	HOME_OPEN,	/* the journal; what a crash has left is left */
+	HOME_LOOK,	/* what a crash has left is finished first, if that is possible */
+	HOME_RECOVERED, /* what a crash has left has to be finished first */
+};
+
+/*
+ * Which transaction the verb is about. Its name is the operand or option of the kind ARG_TXN;
+ * without a name the newest open transaction of the current directory is meant.
+ */
+enum verb_target {
+	TARGET_NONE,
+	TARGET_TXN, /* one transaction */
+	TARGET_TXN_PATHS, /* and paths; a first operand that names no transaction is a path, too */
+	TARGET_TXN_NAMED, /* one transaction, if one is named; the words of verb.words are no names */
+	TARGET_BODY, /* the verb finds it, by call_find() or call_operands() */
+};
+
+/* The most that the verb can do. */
+enum verb_effect {
+	EFFECT_READS, /* changes nothing that a person would miss */
+	EFFECT_STORE, /* changes or deletes what transactions hold, or what rules are in force */
+	EFFECT_HOST, /* changes the host's files */
+	/*
+	 * Runs a command, to which standard output belongs: text of ours goes to standard error, and
+	 * the status of our own failures is 125.
+	 */
+	EFFECT_RUNS,
+};
+
+/* What the verb is inside of a sandbox. */
+enum verb_inside {
+	INSIDE_REFUSED,
+	INSIDE_ASKS,	 /* done outside, for the transaction that runs here */
+	INSIDE_ANYWHERE, /* of use by itself, there as anywhere */
 };
 
 enum verb_flags {
 	VERB_JSON = 1 << 0,  /* has a result to report as JSON */
-	VERB_COLOR = 1 << 1, /* prints in colour */
-	VERB_PAGER = 1 << 8, /* prints through a pager */
+	VERB_LINES = 1 << 1, /* its JSON is one object a line: the items of its lists */
+	VERB_CAPTURES =
+		1
+		<< 2, /* with --json the result holds the output of the command it runs */
+	VERB_COLOR = 1 << 3, /* prints in colour */
+	VERB_PAGER = 1 << 4, /* prints through a pager */
 	/*
-	 * Standard output belongs to a command that the verb runs: what we say goes to
-	 * standard error, and our own failures have status 125.
+	 * The text about a success can be left out: --quiet. The printer of a verb that runs a
+	 * command knows which of its text that is.
 	 */
-	VERB_RUNS = 1 << 2,
-	/* With --json the command's output is part of the result: standard output is ours. */
-	VERB_CAPTURES = 1 << 4,
-	/*
-	 * Inside of a sandbox: about the transaction that runs there, so that who supervises
-	 * it may answer; or of use by itself, there as anywhere. Neither: refused.
-	 */
-	VERB_INSIDE = 1 << 5,
-	VERB_ANYWHERE = 1 << 6,
-	/*
-	 * What it has to say of a success can be done without: --quiet. Of one that runs a
-	 * command its printer knows what that is.
-	 */
-	VERB_QUIET = 1 << 7,
-	VERB_LINES = 1 << 3, /* its JSON is an array: one object a line is written */
+	VERB_QUIET = 1 << 5,
+	VERB_TXN_FIRST = 1 << 6, /* its result begins with struct txn_facts */
+};
+
+/* A set of enum txn_look. */
+#define IN(look) (1u << (look))
+
+/*
+ * The states in which a verb may act on a transaction, and what is said in the others: "t3 is
+ * committed", then @why; "@" in a hint stands for t3.
+ */
+struct verb_states {
+	unsigned in;
+	const char *in_place,
+		*in_place_hint; /* said of one that works in place; NULL: it may */
+	const char *final,
+		*final_hint; /* said of one about which the decision is final */
+	struct verb_refusal {
+		unsigned in;
+		const char *why;
+		const char *hint;
+		bool unless_final; /* the hint does not hold if the decision is final */
+	} refusals[4];
 };
 
 /*
@@ -98,27 +151,49 @@ enum verb_flags {
  */
 typedef int verb_item_fn(void *arg, json_t *item, struct err *e);
 struct verb_list {
-	const char *key; /* after all those of verb.json; NULL: there is no such list */
+	const char *key; /* the last key of the result; NULL: there is no such list */
 	int (*each)(const void *res, verb_item_fn *emit, void *arg, struct err *e);
 };
 
+struct verb_call;
+
 struct verb {
+	/* What people read. */
 	const char *name;
 	const char *summary; /* one line, no full stop */
 	const char
 		*description; /* paragraphs; lines that begin with two spaces are code */
+
+	/* What it takes. */
 	const struct verb_opt *opts;
 	const struct verb_arg *args;
-	unsigned flags;
-	size_t request_size, result_size;
+	size_t request_size;
+	/* Refuses a request for what is in it, before anything is opened; or NULL. */
+	int (*check)(const struct op_ctx *ctx, const void *req, struct err *e);
+
+	/* What it is about and does. */
+	enum verb_home home;
+	enum verb_target target;
+	const char *const *words;	  /* NULL-ended, or NULL */
+	const struct verb_states *states; /* NULL: any */
+	/* The same for verbs where that depends on the request; NULL: @states. */
+	const struct verb_states *(*states_of)(const void *req);
+	enum verb_effect effect;
+	enum verb_inside inside;
+	unsigned flags; /* enum verb_flags */
 	/* @res is zeroed. On failure it holds nothing that needs to be freed, unless the
 	 * verb explains its failures. */
-	int (*run)(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-	/* New reference; VERB_JSON. NULL if the result is a stream, which the printer writes. */
-	json_t *(*json)(const void *res);
+	int (*run)(struct verb_call *c, const void *req, void *res, struct err *e);
+
+	/* Its result. */
+	size_t result_size;
+	const struct field *result; /* of the JSON, after "schema" */
 	struct verb_list list;
-	/* Adds to a JSON error what the result of a failure says about it; or NULL. */
-	void (*explain)(const void *res, json_t *error);
+	/* With --json, is the result a stream, whose lines the printer writes? NULL: no. */
+	bool (*streams)(const void *res);
+	/* Keys that a JSON error has beside those of every error; NULL: none. Then a failed verb
+	 * fills its result in, too. */
+	const struct field *explain;
 	int (*status)(const void *req, const void *res); /* exit status; NULL: always 0 */
 	void (*free)(void *res);			 /* contents only; may be NULL */
 };
@@ -141,6 +216,12 @@ const struct verb *verb_find(const char *name);
 
 /* The verb whose name is nearest to a misspelt one, or NULL if none is near. */
 const struct verb *verb_nearest(const char *name);
+
+/*
+ * The result as JSON: an object, or for VERB_LINES an array of those that are to be written one a
+ * line. A new reference. verb.list is not part of it.
+ */
+json_t *verb_json(const struct verb *v, const void *res);
 
 /* Option number @i of a verb, its own first, then those it shares; NULL after the last. */
 const struct verb_opt *verb_opt_at(const struct verb *v, size_t i);

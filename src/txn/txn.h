@@ -72,6 +72,7 @@ enum txn_look {
 	TXN_EMPTY,   /* pruned */
 	TXN_KEPT,    /* committed */
 	TXN_HALFWAY, /* a commit or undo has not ended; recovery goes on with it */
+	TXN_LOOKS
 };
 enum txn_look txn_look(const struct txn_record *r);
 

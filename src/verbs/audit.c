@@ -10,8 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "journal/txn_rows.h"
-#include "session/json.h"
-#include "txn/end.h"
+#include "session/call.h"
 #include "txn/home.h"
 
 #define AT(field) offsetof(struct audit_req, field)
@@ -21,6 +20,8 @@ static const struct verb_opt opts[] = {
 	  AT(follow) },
 	{ NULL },
 };
+
+static const char *const words[] = { "verify", NULL };
 
 static const struct verb_arg args[] = {
 	{ "TX|verify", ARG_TXN, false, false, AT(what) },
@@ -157,68 +158,85 @@ static int verify(struct home *h, struct audit_res *res, struct err *e)
 	return -1;
 }
 
-static int open_books(struct op_ctx *ctx, struct home *h, const struct audit_req *rq,
+/* A file of the result is written when all is known, and following has no end. */
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
+{
+	const struct audit_req *rq = req;
+
+	(void)ctx;
+	if (!rq->follow || !rq->common.json_file)
+		return 0;
+	err_set(e, ERR_USAGE,
+		"--json-file: a file is written when all is known, and --follow has no "
+		"end");
+	return err_hint(e, "stet audit --follow --json-fd N");
+}
+
+static int open_books(struct verb_call *c, const struct audit_req *rq,
 		      struct audit_res *res, struct err *e)
 {
-	struct txn t = { .lock = -1 };
 	int r;
 
-	if (rq->what) {
-		if (op_ctx_txn(ctx, rq->what, &t, e) < 0)
-			return -1;
-		res->only = xasprintf(",\"txn\":\"t%lld\",", (long long)t.rec.id);
-		txn_close(&t);
-	}
+	if (c->t.rec.id)
+		res->only = xasprintf(",\"txn\":\"t%lld\",", (long long)c->t.rec.id);
 	/* So that there is something to wait at. */
-	if (rq->follow && rq->common.json_file) {
-		err_set(e, ERR_USAGE,
-			"--json-file: a file is written when all is known, and --follow has no "
-			"end");
-		return err_hint(e, "stet audit --follow --json-fd N");
-	}
 	if (rq->follow)
-		home_books(h);
-	r = audit_reader_open(h->dir, &res->reader);
+		home_books(c->h);
+	r = audit_reader_open(c->h->dir, &res->reader);
 	if (r == 0 || r == -ENOENT)
 		return 0;
 	audit_free(res);
-	return err_sys(e, r, "cannot open %s/" AUDIT_LOG, h->dir);
+	return err_sys(e, r, "cannot open %s/" AUDIT_LOG, c->h->dir);
 }
 
-int op_audit(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_audit(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct audit_req *rq = req;
-	struct home *h;
 
-	if (op_ctx_look(ctx, &h, e) < 0)
-		return -1;
-	if (rq->what && strcmp(rq->what, "verify") == 0)
-		return verify(h, result, e);
-	return open_books(ctx, h, rq, result, e);
+	if (rq->what && strcmp(rq->what, words[0]) == 0)
+		return verify(c->h, result, e);
+	return open_books(c, rq, result, e);
 }
 
-bool audit_wants(const struct audit_res *res, const struct audit_line *l)
+/* A line that is no record belongs to every transaction. */
+static bool wants(const struct audit_res *res, const struct audit_line *l)
 {
 	return !res->only || !l->seq || strstr(l->text, res->only);
 }
 
-static json_t *audit_json(const void *result)
+int audit_next(const struct audit_res *res, struct audit_line *l, struct err *e)
 {
-	const struct audit_res *res = result;
-	json_t *o, *a;
-	size_t i;
+	int r = 0;
 
-	if (!res->verify)
-		return NULL;
-	o = json_result();
-	a = json_array();
-	for (i = 0; res->wrong && res->wrong[i]; i++)
-		json_array_append_new(a, json_string(res->wrong[i]));
-	json_object_set_new(o, "records", json_integer((json_int_t)res->records));
-	json_object_set_new(o, "folded", json_integer((json_int_t)res->folded));
-	json_object_set_new(o, "wrong", a);
-	return o;
+	while (res->reader && (r = audit_read(res->reader, l)) > 0)
+		if (wants(res, l))
+			return 1;
+	return r < 0 ? err_sys(e, r, "cannot read the records") : 0;
 }
+
+int audit_more(const struct audit_res *res, struct err *e)
+{
+	int r = audit_wait(res->reader);
+
+	if (r == -EINTR)
+		return 0;
+	return r < 0 ? err_sys(e, r, "cannot read the records") : 1;
+}
+
+static bool streams(const void *res)
+{
+	return !((const struct audit_res *)res)->verify;
+}
+
+static const struct field audit_fields[] = {
+	{ "records", FIELD_UINT64, offsetof(struct audit_res, records),
+	  "of stet audit verify: how many there are" },
+	{ "folded", FIELD_UINT64, offsetof(struct audit_res, folded),
+	  "execs and exits that the records only count" },
+	{ "wrong", FIELD_STRINGS, offsetof(struct audit_res, wrong),
+	  "what is not as it should be" },
+	{ NULL },
+};
 
 static int audit_status(const void *req, const void *res)
 {
@@ -258,11 +276,16 @@ const struct verb verb_audit = {
 		"  stet audit verify",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON,
+	.check = check,
 	.request_size = sizeof(struct audit_req),
-	.result_size = sizeof(struct audit_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN_NAMED,
+	.words = words,
+	.flags = VERB_JSON,
 	.run = op_audit,
-	.json = audit_json,
+	.result_size = sizeof(struct audit_res),
+	.result = audit_fields,
+	.streams = streams,
 	.status = audit_status,
 	.free = audit_free,
 };

@@ -22,10 +22,14 @@ struct audit_res {
 	char **wrong;	 /* NULL-ended or NULL */
 };
 
-/* Opens the books, or verifies them. */
-int op_audit(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+/*
+ * The next record, for a printer: 1, 0 if there is none any more or none yet, or -1. The text of
+ * @l belongs to the result until the next call.
+ */
+struct audit_line;
+int audit_next(const struct audit_res *res, struct audit_line *l, struct err *e);
 
-/* Is a line of the books wanted? What is no record always is. */
-bool audit_wants(const struct audit_res *res, const struct audit_line *l);
+/* Waits for more. 1, 0 if a signal ended the wait, or -1. */
+int audit_more(const struct audit_res *res, struct err *e);
 
 #endif

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "journal/txn_rows.h"
+#include "session/call.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "session/paths.h"
 #include "timeline/known.h"
 #include "txn/end.h"
@@ -48,22 +48,31 @@ bool point_range(const char *text, int64_t *a, int64_t *b)
 	       (!dots[2] || number(dots + 2, strlen(dots + 2), b));
 }
 
-json_t *point_json(const struct ckpt_record *r)
-{
-	struct change_totals t = { r->added, r->modified, r->deleted, r->bytes };
-	json_t *o = json_object();
+#define POINT(field) offsetof(struct ckpt_record, field)
 
-	json_object_set_new(o, "checkpoint", json_integer(r->seq));
-	json_set_time(o, "time", r->time_ns);
-	json_set_str(o, "cause", r->cause);
-	json_object_set_new(o, "of",
-			    r->target >= 0 ? json_integer(r->target) : json_null());
-	json_object_set_new(o, "named", json_boolean(r->named));
-	json_set_str(o, "command", r->command);
-	json_set_str(o, "note", r->note);
-	json_object_set_new(o, "changes", json_totals(&t));
-	return o;
-}
+static const struct field point_totals[] = {
+	{ "added", FIELD_UINT64, POINT(added), "objects that are new" },
+	{ "changed", FIELD_UINT64, POINT(modified), "objects that differ" },
+	{ "deleted", FIELD_UINT64, POINT(deleted), "objects that are gone" },
+	{ "bytes", FIELD_UINT64, POINT(bytes), "size of the added and changed files" },
+	{ NULL },
+};
+
+const struct field point_fields[] = {
+	{ "checkpoint", FIELD_INT64, POINT(seq), "its number" },
+	{ "time", FIELD_TIME, POINT(time_ns), "when it was made" },
+	{ "cause", FIELD_STRING, POINT(cause), "request, call, rule, interval, …" },
+	{ "of", FIELD_INT64, POINT(target),
+	  "the checkpoint that a rollback or restore was about", FIELD_NULL_NEG },
+	{ "named", FIELD_BOOL, POINT(named), "a person asked for it" },
+	{ "command", FIELD_STRING, POINT(command), "what was about to run",
+	  FIELD_CAN_NULL },
+	{ "note", FIELD_STRING, POINT(note), "what somebody wrote about it",
+	  FIELD_CAN_NULL },
+	{ "changes", FIELD_OBJECT, 0, "against the checkpoint before it",
+	  .fields = point_totals },
+	{ NULL },
+};
 
 /* --- checkpoint --- */
 
@@ -97,46 +106,46 @@ static void copy_record(const struct ckpt_record *from, struct ckpt_record *to)
 	to->note = from->note ? xstrdup(from->note) : NULL;
 }
 
-int op_checkpoint(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check_checkpoint(const struct op_ctx *ctx, const void *req, struct err *e)
+{
+	const struct checkpoint_req *rq = req;
+
+	(void)ctx;
+	if (rq->message && strlen(rq->message) > NOTE_MAX)
+		return err_set(e, ERR_USAGE, "--message: longer than %d bytes", NOTE_MAX);
+	return 0;
+}
+
+static int op_checkpoint(struct verb_call *c, const void *req, void *result,
+			 struct err *e)
 {
 	const struct checkpoint_req *rq = req;
 	/* Those that the inside asks for are thinned out like others. */
-	const struct ckpt_wish w = { .cause = ctx->only ? "agent" : "request",
+	const struct ckpt_wish w = { .cause = c->ctx->only ? "agent" : "request",
 				     .note = rq->message,
-				     .named = !ctx->only };
+				     .named = !c->ctx->only };
 	struct checkpoint_res *res = result;
 	const struct ckpt_record *made;
-	struct txn t = { .lock = -1 };
-	struct timeline *c = NULL;
-	int64_t began;
-	struct home *h;
-	int r;
+	struct timeline *line = NULL;
+	int64_t began = now_us();
+	int r = timeline_open(c->h, &c->t, true, &line, e);
 
-	if (rq->message && strlen(rq->message) > NOTE_MAX)
-		return err_set(e, ERR_USAGE, "--message: longer than %d bytes", NOTE_MAX);
-	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
-		return -1;
-	began = now_us();
-	r = timeline_open(h, &t, true, &c, e);
 	if (r == 0)
-		r = timeline_take(c, &w, &made, e);
+		r = timeline_take(line, &w, &made, e);
 	if (r == 0 && !made)
-		r = timeline_adopt(c, &w, e);
+		r = timeline_adopt(line, &w, e);
 	if (r >= 0) {
-		const struct ckpt_records *all = timeline_all(c);
+		const struct ckpt_records *all = timeline_all(line);
 
 		res->none = !made;
 		res->noted = r > 0 && rq->message;
-		res->paused_us = timeline_paused_us(c);
+		res->paused_us = timeline_paused_us(line);
 		res->took_us = now_us() - began;
 		res->last = all->n ? all->v[all->n - 1].seq : 0;
 		if (made)
 			copy_record(made, &res->point);
-		res->rec = t.rec;
-		memset(&t.rec, 0, sizeof(t.rec));
 	}
-	timeline_close(c);
-	txn_close(&t);
+	timeline_close(line);
 	return r < 0 ? -1 : 0;
 }
 
@@ -160,27 +169,33 @@ int point_interval(struct op_ctx *ctx, struct err *e)
 	return r;
 }
 
-static json_t *checkpoint_json(const void *result)
+static json_t *new_point(const void *at)
 {
-	const struct checkpoint_res *res = result;
-	json_t *o = json_result();
+	const struct checkpoint_res *res = at;
 
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "checkpoint",
-			    res->none ? json_null() : point_json(&res->point));
-	json_object_set_new(o, "last", json_integer(res->last));
-	json_object_set_new(o, "noted", json_boolean(res->noted));
-	json_object_set_new(o, "paused_us", json_integer(res->paused_us));
-	json_object_set_new(o, "took_us", json_integer(res->took_us));
-	return o;
+	return res->none ? json_null() : schema_write(point_fields, &res->point);
 }
+
+#define RES(field) offsetof(struct checkpoint_res, field)
+
+static const struct field checkpoint_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "checkpoint", FIELD_OBJECT, 0, "null: nothing has changed since the last one",
+	  FIELD_CAN_NULL, point_fields, .make = new_point },
+	{ "last", FIELD_INT64, RES(last), "number of the newest checkpoint" },
+	{ "noted", FIELD_BOOL, RES(noted), "the newest one has got the note" },
+	{ "paused_us", FIELD_INT64, RES(paused_us),
+	  "how long the processes were stopped" },
+	{ "took_us", FIELD_INT64, RES(took_us), "how long it took in all" },
+	{ NULL },
+};
 
 static void checkpoint_free(void *result)
 {
 	struct checkpoint_res *res = result;
 
 	ckpt_record_free(&res->point);
-	txn_record_free(&res->rec);
+	txn_facts_free(&res->txn);
 }
 
 const struct verb verb_checkpoint = {
@@ -202,11 +217,17 @@ const struct verb verb_checkpoint = {
 		"  stet checkpoint -m 'before the big rewrite'",
 	.opts = checkpoint_opts,
 	.args = checkpoint_args,
-	.flags = VERB_JSON | VERB_QUIET | VERB_INSIDE,
+	.check = check_checkpoint,
 	.request_size = sizeof(struct checkpoint_req),
-	.result_size = sizeof(struct checkpoint_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN,
+	.states = &states_of_timeline,
+	.effect = EFFECT_STORE,
+	.inside = INSIDE_ASKS,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_checkpoint,
-	.json = checkpoint_json,
+	.result_size = sizeof(struct checkpoint_res),
+	.result = checkpoint_fields,
 	.free = checkpoint_free,
 };
 
@@ -245,64 +266,61 @@ static int check_known(struct timeline *c, const struct restore_req *rq,
 	return known > 0 ? 0 : -1;
 }
 
-int op_restore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check_restore(const struct op_ctx *ctx, const void *req, struct err *e)
+{
+	const struct restore_req *rq = req;
+	int64_t seq;
+
+	(void)ctx;
+	if (rq->from)
+		return point_parse(rq->from, "--from", &seq, e);
+	err_set(e, ERR_USAGE, "restore: --from N is missing");
+	return err_hint(e, "stet log lists the checkpoints");
+}
+
+static int op_restore(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct restore_req *rq = req;
 	struct restore_res *res = result;
-	struct txn t = { .lock = -1 };
-	struct timeline *c = NULL;
+	struct timeline *line = NULL;
 	char **paths = NULL, *s;
-	struct home *h;
-	int r = 0;
+	int r = point_parse(rq->from, "--from", &res->from, e);
 
-	if (!rq->from) {
-		err_set(e, ERR_USAGE, "restore: --from N is missing");
-		return err_hint(e, "stet log lists the checkpoints");
-	}
-	if (point_parse(rq->from, "--from", &res->from, e) < 0 ||
-	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
-		return -1;
 	for (size_t i = 0; r == 0 && rq->paths[i]; i++) {
-		r = op_ctx_path(ctx, rq->paths[i], &s, e);
+		r = op_ctx_path(c->ctx, rq->paths[i], &s, e);
 		if (r == 0)
 			strv_push(&paths, s);
 	}
 	if (r == 0)
-		housekeep_stop(h, t.rec.id);
+		housekeep_stop(c->h, c->t.rec.id);
 	if (r == 0)
-		r = timeline_open(h, &t, true, &c, e);
+		r = timeline_open(c->h, &c->t, true, &line, e);
 	if (r == 0)
-		r = check_known(c, rq, paths, &t.rec, e);
+		r = check_known(line, rq, paths, &c->t.rec, e);
 	if (r == 0)
-		r = timeline_go(c, res->from, (const char *const *)paths, &res->done, e);
-	housekeep_again(h, &t);
-	if (r == 0) {
-		res->rec = t.rec;
-		memset(&t.rec, 0, sizeof(t.rec));
-	}
-	timeline_close(c);
+		r = timeline_go(line, res->from, (const char *const *)paths, &res->done,
+				e);
+	housekeep_again(c->h, &c->t);
+	timeline_close(line);
 	strv_free(paths);
-	txn_close(&t);
 	return r;
 }
 
-static json_t *restore_json(const void *result)
-{
-	const struct restore_res *res = result;
-	json_t *o = json_result();
+#undef RES
+#define RES(field) offsetof(struct restore_res, field)
 
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "from", json_integer(res->from));
-	json_object_set_new(o, "before", json_integer(res->done.before));
-	json_object_set_new(o, "after",
-			    res->done.after ? json_integer(res->done.after)
-					    : json_null());
-	return o;
-}
+static const struct field restore_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "from", FIELD_INT64, RES(from), "the checkpoint that they were taken from" },
+	{ "before", FIELD_INT64, RES(done.before), "checkpoint of the state before" },
+	{ "after", FIELD_INT64, RES(done.after),
+	  "checkpoint of the state after; null: nothing differed", FIELD_NULL_0 },
+	{ NULL },
+};
 
 static void restore_free(void *res)
 {
-	txn_record_free(&((struct restore_res *)res)->rec);
+	txn_facts_free(&((struct restore_res *)res)->txn);
 }
 
 const struct verb verb_restore = {
@@ -317,10 +335,16 @@ const struct verb verb_restore = {
 		"  stet restore src/parser.c --from 3",
 	.opts = restore_opts,
 	.args = restore_args,
-	.flags = VERB_JSON | VERB_QUIET | VERB_INSIDE,
+	.check = check_restore,
 	.request_size = sizeof(struct restore_req),
-	.result_size = sizeof(struct restore_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN,
+	.states = &states_of_timeline,
+	.effect = EFFECT_STORE,
+	.inside = INSIDE_ASKS,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_restore,
-	.json = restore_json,
+	.result_size = sizeof(struct restore_res),
+	.result = restore_fields,
 	.free = restore_free,
 };

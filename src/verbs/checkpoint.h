@@ -2,6 +2,7 @@
 #ifndef STET_VERBS_CHECKPOINT_H
 #define STET_VERBS_CHECKPOINT_H
 
+#include "session/facts.h"
 #include "session/verb.h"
 #include "timeline/timeline.h"
 
@@ -16,15 +17,15 @@ int point_parse(const char *text, const char *option, int64_t *seq, struct err *
  */
 bool point_range(const char *text, int64_t *a, int64_t *b);
 
-/* {"checkpoint", "time", "cause", "of", "named", "command", "note", "changes"} */
-json_t *point_json(const struct ckpt_record *r);
+/* Rows of a result, about a struct ckpt_record. */
+extern const struct field point_fields[];
 
 struct checkpoint_req {
 	struct verb_common common;
 	const char *txn, *message;
 };
 struct checkpoint_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	bool none;  /* nothing has changed since @last */
 	bool noted; /* and that one has got the note */
 	int64_t last;
@@ -32,7 +33,6 @@ struct checkpoint_res {
 	int64_t paused_us; /* for so long its processes were stopped */
 	int64_t took_us; /* from the question to the answer, the program's start apart */
 };
-int op_checkpoint(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 /* An interval of the run that ctx->only is has passed: a checkpoint, if anything changed. */
 int point_interval(struct op_ctx *ctx, struct err *e);
@@ -43,10 +43,9 @@ struct restore_req {
 	char **paths;
 };
 struct restore_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	int64_t from;
 	struct timeline_gone done;
 };
-int op_restore(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 #endif

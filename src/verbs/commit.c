@@ -6,12 +6,11 @@
 #include "base/cleanup.h"
 #include "diff/list.h"
 #include "inplace/inplace.h"
+#include "session/call.h"
 #include "session/diffrule.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "session/paths.h"
 #include "session/policy_files.h"
-#include "txn/end.h"
 #include "txn/find.h"
 #include "verbs/checkpoint.h"
 
@@ -45,13 +44,6 @@ struct change_totals commit_totals(const struct commit_result *r)
 	return (struct change_totals){ r->added, r->modified, r->deleted, r->bytes };
 }
 
-static bool is_pending(const struct txn_record *r)
-{
-	enum txn_look look = txn_look(r);
-
-	return look == TXN_PENDING || look == TXN_INTERRUPTED;
-}
-
 struct choice {
 	struct op_paths paths, ours, theirs;
 };
@@ -72,9 +64,6 @@ static int choose(struct op_ctx *ctx, const struct commit_req *rq, char *const *
 		return err_wrap(e, "--ours");
 	if (op_paths_make(ctx, rq->theirs, &c->theirs, e) < 0)
 		return err_wrap(e, "--theirs");
-	/* Any other state is for the commit itself to refuse. */
-	if (!is_pending(rec))
-		return 0;
 	if (op_paths_check(&c->paths, rec, e) < 0)
 		return -1;
 	if (op_paths_check(&c->ours, rec, e) < 0)
@@ -138,14 +127,6 @@ static int go_back(struct home *h, struct txn *t, const struct commit_req *rq,
 	int64_t seq;
 	int r;
 
-	if (rq->dry_run) {
-		err_set(e, ERR_USAGE, "--at and --dry-run do not go together");
-		return err_hint(e, "see: stet rollback --to N --dry-run");
-	}
-	if (txn_look(&t->rec) == TXN_RUNNING) {
-		err_set(e, ERR_STATE, "t%lld is running", (long long)t->rec.id);
-		return err_hint(e, "end its command first, or: stet fork --at N");
-	}
 	if (point_parse(rq->at, "--at", &seq, e) < 0 ||
 	    timeline_open(h, t, true, &c, e) < 0)
 		return -1;
@@ -154,80 +135,107 @@ static int go_back(struct home *h, struct txn *t, const struct commit_req *rq,
 	return r;
 }
 
-int op_commit(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
+{
+	const struct commit_req *rq = req;
+	int64_t seq;
+
+	(void)ctx;
+	if (!rq->at)
+		return 0;
+	if (!rq->dry_run)
+		return point_parse(rq->at, "--at", &seq, e);
+	err_set(e, ERR_USAGE, "--at and --dry-run do not go together");
+	return err_hint(e, "see: stet rollback --to N --dry-run");
+}
+
+static const struct verb_states *states_of(const void *req)
+{
+	static const struct verb_states at_checkpoint = {
+		.in = IN(TXN_PENDING) | IN(TXN_INTERRUPTED),
+		.refusals = { { IN(TXN_RUNNING), NULL,
+				"end its command first, or: stet fork --at N" },
+			      { IN(TXN_GONE) | IN(TXN_KEPT), NULL,
+				"stet undo @ takes that back", true } },
+	};
+
+	return ((const struct commit_req *)req)->at ? &at_checkpoint : &states_to_decide;
+}
+
+static int op_commit(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct commit_req *rq = req;
 	struct commit_res *res = result;
-	struct txn t = { .lock = -1 };
-	struct choice c = { 0 };
-	char **words = NULL;
-	struct home *h;
-	int r;
+	struct choice choice = { 0 };
+	int r = rq->at ? go_back(c->h, &c->t, rq, e) : 0;
 
 	res->dry_run = rq->dry_run;
-	r = op_ctx_home(ctx, &h, e);
 	if (r == 0)
-		r = op_ctx_operands(ctx, rq->txn, rq->paths, &t, &words, e);
-	if (r == 0) {
-		if (rq->at)
-			r = go_back(h, &t, rq, e);
-		if (r == 0)
-			r = choose(ctx, rq, words, &t.rec, &c, e);
-		if (r == 0)
-			r = commit(ctx, h, &t, rq, &c, res, e);
-		if (r == 0 && !rq->dry_run && !words && !res->done.op) {
-			r = inplace_keep(h, &t, e);
-			res->kept = r > 0;
-			r = r < 0 ? -1 : 0;
-		}
-		res->rec = t.rec;
-		memset(&t.rec, 0, sizeof(t.rec));
-		txn_close(&t);
+		r = choose(c->ctx, rq, c->paths, &c->t.rec, &choice, e);
+	if (r == 0)
+		r = commit(c->ctx, c->h, &c->t, rq, &choice, res, e);
+	if (r == 0 && !rq->dry_run && !c->paths && !res->done.op) {
+		r = inplace_keep(c->h, &c->t, e);
+		res->kept = r > 0;
+		r = r < 0 ? -1 : 0;
 	}
-	choice_free(&c);
-	strv_free(words);
+	choice_free(&choice);
 	return r;
 }
 
-void commit_explain(const struct commit_result *r, json_t *o)
+#define DONE(field) offsetof(struct commit_result, field)
+
+const struct field refused_fields[] = {
+	{ "conflicts", FIELD_NOTES, DONE(conflicts), "paths that the host changed, too" },
+	{ "risks", FIELD_NOTES, DONE(risks), "changes that deserve a look" },
+	{ "denied", FIELD_NOTES, DONE(denied), "changes that a rule refuses" },
+	{ NULL },
+};
+
+static json_t *done(const void *at)
 {
-	json_set_notes(o, "conflicts", &r->conflicts);
-	json_set_notes(o, "risks", &r->risks);
-	json_set_notes(o, "denied", &r->denied);
+	struct change_totals t = commit_totals(&((const struct commit_res *)at)->done);
+
+	return schema_write(totals_fields, &t);
 }
 
-static json_t *commit_json(const void *result)
+static bool is_pending_rest(const void *at)
 {
-	const struct commit_res *res = result;
-	struct change_totals done = commit_totals(&res->done);
-	json_t *o = json_result();
+	const struct commit_res *res = at;
 
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "op",
-			    res->done.op ? json_integer(res->done.op) : json_null());
-	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
-	if (res->kept)
-		json_object_set_new(o, "kept", json_true());
-	json_object_set_new(o, "changes", json_totals(&done));
-	json_object_set_new(o, "merged", json_integer((json_int_t)res->done.merged));
-	json_object_set_new(o, "left", json_boolean(res->done.left));
-	if (res->done.left && !res->dry_run)
-		json_object_set_new(o, "pending", json_totals(&res->left));
-	commit_explain(&res->done, o);
-	return o;
+	return res->done.left && !res->dry_run;
 }
 
-static void explain(const void *res, json_t *error)
-{
-	commit_explain(&((const struct commit_res *)res)->done, error);
-}
+#define RES(field) offsetof(struct commit_res, field)
+
+static const struct field explained[] = {
+	{ "", FIELD_OBJECT, RES(done), "", FIELD_FLAT, refused_fields },
+	{ NULL },
+};
+
+static const struct field commit_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "op", FIELD_INT64, RES(done.op), "number of the operation; null: nothing to do",
+	  FIELD_NULL_0 },
+	{ "dry_run", FIELD_BOOL, RES(dry_run), "nothing was done" },
+	{ "kept", FIELD_BOOL, RES(kept), "it worked in place, and its snapshot is gone",
+	  FIELD_IF_SET },
+	{ "changes", FIELD_OBJECT, 0, "that were applied", .fields = totals_fields,
+	  .make = done },
+	{ "merged", FIELD_UINT64, RES(done.merged), "files that were merged" },
+	{ "left", FIELD_BOOL, RES(done.left), "something stays pending" },
+	{ "pending", FIELD_OBJECT, RES(left), "what stays pending",
+	  .fields = totals_fields, .present = is_pending_rest },
+	{ "", FIELD_OBJECT, RES(done), "", FIELD_FLAT, refused_fields },
+	{ NULL },
+};
 
 static void commit_free(void *result)
 {
 	struct commit_res *res = result;
 
 	commit_result_free(&res->done);
-	txn_record_free(&res->rec);
+	txn_facts_free(&res->txn);
 }
 
 const struct verb verb_commit = {
@@ -272,11 +280,17 @@ const struct verb verb_commit = {
 		"  stet commit t3 --ours src/a.c --theirs src/b.c",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET,
+	.check = check,
 	.request_size = sizeof(struct commit_req),
-	.result_size = sizeof(struct commit_res),
+	.home = HOME_RECOVERED,
+	.target = TARGET_TXN_PATHS,
+	.states = &states_to_decide,
+	.states_of = states_of,
+	.effect = EFFECT_HOST,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_commit,
-	.json = commit_json,
-	.explain = explain,
+	.result_size = sizeof(struct commit_res),
+	.result = commit_fields,
+	.explain = explained,
 	.free = commit_free,
 };

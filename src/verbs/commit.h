@@ -4,6 +4,7 @@
 
 #include "commit/commit.h"
 #include "diff/change.h"
+#include "session/facts.h"
 #include "session/verb.h"
 
 struct commit_req {
@@ -15,24 +16,17 @@ struct commit_req {
 };
 
 struct commit_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	bool kept; /* worked in place: it is the host's already, and nothing else was to do */
 	struct commit_result done;
 	bool dry_run;
 	struct change_totals left; /* pending still, if done.left */
 };
 
-/*
- * A first operand that names no transaction is taken for a path. The result is filled in
- * on failure, too: ERR_CONFLICT and ERR_DENIED come with their paths, and nothing
- * was changed.
- */
-int op_commit(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 /* What a commit did, as the totals of a summary. */
 struct change_totals commit_totals(const struct commit_result *r);
 
-/* Sets "conflicts" and "risks", those of them that there are. */
-void commit_explain(const struct commit_result *r, json_t *o);
+/* Rows of a result, about a struct commit_result: why a commit was refused. */
+extern const struct field refused_fields[];
 
 #endif

@@ -8,8 +8,7 @@
 #include "base/cleanup.h"
 #include "journal/txn_rows.h"
 #include "session/asking.h"
-#include "session/json.h"
-#include "txn/end.h"
+#include "session/call.h"
 
 #define AT(field) offsetof(struct consent_req, field)
 
@@ -90,33 +89,28 @@ static int decide(struct search *s, int answer, struct err *e)
 	return 0;
 }
 
-int op_consent(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
 {
 	const struct consent_req *rq = req;
-	struct search s = { .res = result, .sock = -1 };
-	int answer = answer_of(rq->first);
-	struct txn t = { .lock = -1 };
-	struct home *h;
-	int r;
+	bool answered = answer_of(rq->first) >= 0;
 
-	if (rq->first && answer < 0) {
-		answer = answer_of(rq->second);
-		if (rq->second && answer < 0)
-			return err_set(e, ERR_USAGE,
-				       "consent: '%s' is no answer: yes, no or always",
-				       rq->second);
-	} else if (rq->second) {
+	(void)ctx;
+	if (rq->second && (answered || !rq->first))
 		return err_set(e, ERR_USAGE, "consent: the transaction comes first");
-	}
-	if (op_ctx_look(ctx, &h, e) < 0)
-		return -1;
-	if (rq->first && answer_of(rq->first) < 0) {
-		if (op_ctx_txn(ctx, rq->first, &t, e) < 0)
-			return -1;
-		s.only = t.rec.id;
-		txn_close(&t);
-	}
-	r = journal_txn_each(h->journal, JOURNAL_KEPT, look, &s, e);
+	if (rq->second && answer_of(rq->second) < 0)
+		return err_set(e, ERR_USAGE,
+			       "consent: '%s' is no answer: yes, no or always",
+			       rq->second);
+	return 0;
+}
+
+static int op_consent(struct verb_call *c, const void *req, void *result, struct err *e)
+{
+	const struct consent_req *rq = req;
+	struct search s = { .res = result, .only = c->t.rec.id, .sock = -1 };
+	int answer = answer_of(rq->second ? rq->second : rq->first);
+	int r = journal_txn_each(c->h->journal, JOURNAL_KEPT, look, &s, e);
+
 	if (r == 0 && answer >= 0)
 		r = decide(&s, answer, e);
 	cleanup_close(&s.sock);
@@ -125,18 +119,32 @@ int op_consent(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	return r;
 }
 
-static json_t *consent_json(const void *result)
+static json_t *questions(const void *at)
 {
-	const struct consent_res *res = result;
-	json_t *o = json_result(), *a = json_array();
+	const struct consent_res *res = at;
+	json_t *a = json_array();
 
 	for (size_t i = 0; i < res->n; i++)
 		json_array_append(a, res->v[i].question);
-	if (res->answer)
-		json_set_str(o, "answer", res->answer);
-	json_object_set_new(o, "questions", a);
-	return o;
+	return a;
 }
+
+static const struct field question_fields[] = {
+	{ "txn", FIELD_TXN, 0, "whose command waits" },
+	{ "argv", FIELD_STRINGS, 0, "the command" },
+	{ "cwd", FIELD_STRING, 0, "where it runs" },
+	{ "rule", FIELD_STRING, 0, "that asks" },
+	{ "why", FIELD_STRING, 0, "its reason" },
+	{ NULL },
+};
+
+static const struct field consent_fields[] = {
+	{ "answer", FIELD_STRING, offsetof(struct consent_res, answer), "that was given",
+	  FIELD_IF_SET },
+	{ "questions", FIELD_LIST, 0, "that wait, or the one that was answered",
+	  .fields = question_fields, .make = questions },
+	{ NULL },
+};
 
 const struct verb verb_consent = {
 	.name = "consent",
@@ -155,10 +163,15 @@ const struct verb verb_consent = {
 		"  stet consent --json\n"
 		"  stet consent t3 yes",
 	.args = args,
-	.flags = VERB_JSON,
+	.check = check,
 	.request_size = sizeof(struct consent_req),
-	.result_size = sizeof(struct consent_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN_NAMED,
+	.words = answers,
+	.effect = EFFECT_STORE,
+	.flags = VERB_JSON,
 	.run = op_consent,
-	.json = consent_json,
+	.result_size = sizeof(struct consent_res),
+	.result = consent_fields,
 	.free = consent_free,
 };

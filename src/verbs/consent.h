@@ -20,6 +20,4 @@ struct consent_res {
 	const char *answer; /* that was given, or NULL */
 };
 
-int op_consent(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 #endif

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "diff/list.h"
 #include "diff/walk.h"
 #include "journal/txn_rows.h"
+#include "session/call.h"
 #include "session/json.h"
 #include "timeline/pair.h"
 #include "txn/chosen.h"
@@ -51,27 +53,25 @@ void diff_free(void *result)
 	if (res->checks) {
 		timeline_pair_free(&res->pair);
 		timeline_close(res->checks);
-		txn_close(&res->txn);
+		txn_close(&res->held);
 	}
 	txn_sides_close(&res->sides);
-	txn_record_free(&res->rec);
+	txn_facts_free(&res->txn);
 }
 
 /* The transaction meant, and the operands that are paths, made absolute. */
-static int sort_operands(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
-			 char ***paths, struct err *e)
+static int sort_operands(struct verb_call *c, const struct diff_req *rq, char ***paths,
+			 struct err *e)
 {
-	char **words = NULL, *s;
+	char *s;
 	size_t i;
-	int r;
+	int r = call_operands(c, rq->txn, rq->paths, e);
 
-	r = op_ctx_operands(ctx, rq->txn, rq->paths, t, &words, e);
-	for (i = 0; r == 0 && words && words[i]; i++) {
-		r = op_ctx_path(ctx, words[i], &s, e);
+	for (i = 0; r == 0 && c->paths && c->paths[i]; i++) {
+		r = op_ctx_path(c->ctx, c->paths[i], &s, e);
 		if (r == 0)
 			strv_push(paths, s);
 	}
-	strv_free(words);
 	return r;
 }
 
@@ -111,7 +111,7 @@ static int source(const void *from, change_fn *fn, void *arg, struct err *e)
 	const char *const *paths = (const char *const *)res->paths;
 	struct filter f = { res, fn, arg };
 
-	if (!res->checks && !op_has_changes(&res->rec))
+	if (!res->checks && !op_has_changes(&res->txn.rec))
 		return 0;
 	if (!res->known)
 		return change_walk_paths(res->layers, res->nlayers, paths, fn, arg, e);
@@ -158,17 +158,17 @@ static int find(struct diff_res *res, const struct diff_req *rq, bool *met, stru
 }
 
 /* What two checkpoints differ in. */
-static int between(struct op_ctx *ctx, const struct diff_req *rq, int64_t a, int64_t b,
+static int between(struct verb_call *c, const struct diff_req *rq, int64_t a, int64_t b,
 		   struct diff_res *res, struct err *e)
 {
-	struct home *h;
 	int r;
 
-	res->txn = (struct txn){ .lock = -1 };
-	if (op_ctx_look(ctx, &h, e) < 0 ||
-	    sort_operands(ctx, rq, &res->txn, &res->paths, e) < 0)
+	if (sort_operands(c, rq, &res->paths, e) < 0)
 		return -1;
-	r = timeline_open(h, &res->txn, false, &res->checks, e);
+	/* The checkpoints point to it, and it has to live as long as they do. */
+	res->held = c->t;
+	c->t = (struct txn){ .lock = -1 };
+	r = timeline_open(c->h, &res->held, false, &res->checks, e);
 	if (r == 0)
 		r = b == TIMELINE_NOW ? 0 : timeline_exists(res->checks, b, e);
 	if (r == 0) {
@@ -185,33 +185,21 @@ static int between(struct op_ctx *ctx, const struct diff_req *rq, int64_t a, int
 		res->nlayers = res->pair.n;
 		r = find(res, rq, NULL, e);
 	}
-	if (res->checks && journal_txn_get(h->journal, res->txn.rec.id, &res->rec, e) < 0)
+	if (res->checks &&
+	    journal_txn_get(c->h->journal, res->held.rec.id, &res->txn.rec, e) < 0)
 		r = -1;
 	if (!res->checks)
-		txn_close(&res->txn);
+		txn_close(&res->held);
 	return r;
 }
 
-static int check_state(const struct txn_record *rec, struct err *e)
-{
-	long long id = rec->id;
-
-	switch (txn_look(rec)) {
-	case TXN_KEPT:
-		err_set(e, ERR_STATE, "t%lld is committed: its changes are the host's",
-			id);
-		return err_hint(e,
-				"see: stet status t%lld; take it back: stet undo t%lld",
-				id, id);
-	case TXN_HALFWAY:
-		err_set(e, ERR_STATE, "t%lld is unfinished", id);
-		return err_hint(e, "go on with it: stet recover");
-	case TXN_EMPTY:
-		return err_set(e, ERR_STATE, "t%lld is pruned: its changes are gone", id);
-	default:
-		return 0;
-	}
-}
+static const struct verb_states states_with_changes = {
+	.in = IN(TXN_RUNNING) | IN(TXN_INTERRUPTED) | IN(TXN_PENDING) | IN(TXN_GONE),
+	.refusals = { { IN(TXN_KEPT), ": its changes are the host's",
+			"see: stet status @; take it back: stet undo @" },
+		      { IN(TXN_HALFWAY), NULL, "go on with it: stet recover" },
+		      { IN(TXN_EMPTY), ": its changes are gone", NULL } },
+};
 
 /* A path that is nowhere is a slip of the user's, not an empty answer. */
 static int check_paths(const struct op_ctx *ctx, char *const *paths, const bool *met,
@@ -262,47 +250,55 @@ static int find_conflicts(struct home *h, struct txn *t, struct diff_res *res,
 	return known_open(h, t, &res->known, e);
 }
 
-static int collect(struct op_ctx *ctx, const struct diff_req *rq, struct txn *t,
-		   struct diff_res *res, struct err *e)
+static int collect(struct verb_call *c, const struct diff_req *rq, struct diff_res *res,
+		   struct err *e)
 {
 	AUTO_FREE bool *met = NULL;
-	struct home *h;
 
-	if (op_ctx_look(ctx, &h, e) < 0 ||
-	    sort_operands(ctx, rq, t, &res->paths, e) < 0 || check_state(&t->rec, e) < 0)
+	if (sort_operands(c, rq, &res->paths, e) < 0)
 		return -1;
-	if (rq->conflicts && find_conflicts(h, t, res, e) < 0)
+	if (rq->conflicts && find_conflicts(c->h, &c->t, res, e) < 0)
 		return -1;
-	res->rec = t->rec;
-	memset(&t->rec, 0, sizeof(t->rec));
-	if (txn_sides_open(&res->rec, &res->sides, e) < 0)
+	txn_facts_take(&res->txn, &c->t);
+	if (txn_sides_open(&res->txn.rec, &res->sides, e) < 0)
 		return -1;
 	res->layers = res->sides.v;
 	res->nlayers = res->sides.n;
 	met = xcalloc(strv_len(res->paths) + 1, sizeof(*met));
 	if (find(res, rq, met, e) < 0)
 		return -1;
-	return rq->conflicts ? 0 : check_paths(ctx, res->paths, met, rq, e);
+	return rq->conflicts ? 0 : check_paths(c->ctx, res->paths, met, rq, e);
 }
 
-int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
 {
-	const struct diff_req *rq = req;
-	struct diff_res *res = result;
-	struct txn t = { .lock = -1 };
 	struct diff_req rest;
 	int64_t a, b;
-	int r;
 
-	if (take_range(rq, &rest, &a, &b)) {
-		if (rq->conflicts)
-			return err_set(e, ERR_USAGE,
-				       "checkpoints have no conflicts with the host");
-		r = between(ctx, &rest, a, b, res, e);
-	} else {
-		r = collect(ctx, rq, &t, res, e);
-	}
-	txn_close(&t);
+	(void)ctx;
+	if (((const struct diff_req *)req)->conflicts && take_range(req, &rest, &a, &b))
+		return err_set(e, ERR_USAGE,
+			       "checkpoints have no conflicts with the host");
+	return 0;
+}
+
+static const struct verb_states *states_of(const void *req)
+{
+	struct diff_req rest;
+	int64_t a, b;
+
+	return take_range(req, &rest, &a, &b) ? &states_with_checkpoints
+					      : &states_with_changes;
+}
+
+int diff_make(struct verb_call *c, const void *req, void *result, struct err *e)
+{
+	struct diff_res *res = result;
+	struct diff_req rest;
+	int64_t a, b;
+	int r = take_range(req, &rest, &a, &b) ? between(c, &rest, a, b, res, e)
+					       : collect(c, req, res, e);
+
 	if (r < 0) {
 		diff_free(res);
 		memset(res, 0, sizeof(*res));
@@ -310,11 +306,31 @@ int op_diff(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	return r;
 }
 
-int diff_patch(const struct diff_res *res, const struct change_item *it, struct buf *out,
-	       struct patch_stat *st, struct err *e)
+static int patch(const struct diff_res *res, const struct change_item *it,
+		 struct buf *out, struct patch_stat *st, struct err *e)
 {
 	return patch_make(res->layers, &it->c, changes_from(&res->changes, it),
-			  res->rec.workspace, out, st, e);
+			  res->txn.rec.workspace, out, st, e);
+}
+
+int diff_count(const struct diff_res *res, const struct change_item *it,
+	       struct patch_stat *st, struct err *e)
+{
+	return patch(res, it, NULL, st, e);
+}
+
+int diff_text(const struct diff_res *res, const struct change_item *it, struct buf *out,
+	      struct err *e)
+{
+	AUTO_BUF struct buf name = BUF_INIT;
+
+	if (!res->known)
+		return patch(res, it, out, NULL, e);
+	patch_name(it->c.path, res->txn.rec.workspace, &name);
+	buf_adds(out, "# ");
+	text_quote(out, buf_str(&name), name.len);
+	buf_addf(out, ": %s\n", diff_conflict(res, it->c.path));
+	return diff_sides(res, it, out, e);
 }
 
 static void json_conflict(const struct diff_res *res, const struct change_item *it,
@@ -349,7 +365,7 @@ static int json_line(void *arg, const struct change_item *it, struct err *e)
 	if (it->renamed_away)
 		return 0;
 	c = json_change(&it->c, from ? from->path : NULL);
-	if (diff_patch(l->res, it, &b, &st, &why) == 0) {
+	if (patch(l->res, it, &b, &st, &why) == 0) {
 		json_object_set_new(c, "lines_added", json_integer((json_int_t)st.added));
 		json_object_set_new(c, "lines_removed",
 				    json_integer((json_int_t)st.removed));
@@ -370,20 +386,42 @@ static int diff_each(const void *result, verb_item_fn *emit, void *arg, struct e
 	return changes_each(&res->changes, json_line, &l, e);
 }
 
-static json_t *diff_json(const void *result)
+static bool is_between(const void *at)
 {
-	const struct diff_res *res = result;
-	json_t *o = json_result();
-
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	if (res->checks) {
-		json_object_set_new(o, "from", json_integer(res->from));
-		json_object_set_new(o, "to",
-				    res->to == TIMELINE_NOW ? json_null()
-							    : json_integer(res->to));
-	}
-	return o;
+	return ((const struct diff_res *)at)->checks;
 }
+
+static json_t *to(const void *at)
+{
+	const struct diff_res *res = at;
+
+	return res->to == TIMELINE_NOW ? json_null() : json_integer(res->to);
+}
+
+/* Beside those of every change. */
+static const struct field item_fields[] = {
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, change_fields },
+	{ "lines_added", FIELD_UINT64, 0, "a count", FIELD_IF_SET },
+	{ "lines_removed", FIELD_UINT64, 0, "a count", FIELD_IF_SET },
+	{ "binary", FIELD_BOOL, 0, "it is no text", FIELD_IF_SET },
+	{ "patch", FIELD_STRING, 0, "in the unified format", FIELD_IF_SET },
+	{ "conflict", FIELD_STRING, 0, "--conflicts: what happened there", FIELD_IF_SET },
+	{ "sides", FIELD_STRING, 0, "--conflicts: patches between host and transaction",
+	  FIELD_IF_SET },
+	{ "error", FIELD_STRING, 0, "why there is no patch", FIELD_IF_SET },
+	{ NULL },
+};
+
+#define RES(field) offsetof(struct diff_res, field)
+
+const struct field diff_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "from", FIELD_INT64, RES(from), "the older checkpoint", .present = is_between },
+	{ "to", FIELD_INT64, 0, "the newer checkpoint; null: now", FIELD_CAN_NULL,
+	  .present = is_between, .make = to },
+	{ "changes", FIELD_ITEMS, 0, "one by one", .fields = item_fields },
+	{ NULL },
+};
 
 static int diff_status(const void *req, const void *res)
 {
@@ -421,11 +459,17 @@ const struct verb verb_diff = {
 		"  stet diff --exit-code -- Makefile",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR | VERB_PAGER | VERB_INSIDE,
+	.check = check,
 	.request_size = sizeof(struct diff_req),
+	.home = HOME_LOOK,
+	.target = TARGET_BODY,
+	.states = &states_with_changes,
+	.states_of = states_of,
+	.inside = INSIDE_ASKS,
+	.flags = VERB_JSON | VERB_COLOR | VERB_PAGER | VERB_TXN_FIRST,
+	.run = diff_make,
 	.result_size = sizeof(struct diff_res),
-	.run = op_diff,
-	.json = diff_json,
+	.result = diff_fields,
 	.list = { "changes", diff_each },
 	.status = diff_status,
 	.free = diff_free,

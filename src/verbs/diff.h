@@ -6,6 +6,7 @@
 #include "host/known.h"
 #include "inplace/inplace.h"
 #include "session/changes.h"
+#include "session/facts.h"
 #include "session/verb.h"
 
 struct diff_req {
@@ -16,7 +17,7 @@ struct diff_req {
 };
 
 struct diff_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	struct txn_sides sides;
 	struct change_layer *layers; /* of sides, or of the pair below */
 	size_t nlayers;
@@ -28,22 +29,29 @@ struct diff_res {
 	/* Between two checkpoints: what the layers point to. */
 	int64_t from, to; /* both 0: against the host */
 	struct timeline *checks;
-	struct txn txn;
+	struct txn held;
 	struct timeline_pair pair;
 };
 
+struct verb_call;
+
 /*
- * Finds the changes. Their text is made one by one, with diff_patch(), as it is needed: a
- * transaction may hold more than memory does.
- *
- * A first operand that names no transaction is taken for a path. ERR_USAGE if a path
- * neither exists nor was changed; ERR_STATE if the transaction's changes are the host's.
+ * Finds the changes: verb.run of diff, and of show. Their text is made one by one as it is needed:
+ * a transaction may hold more than memory does.
  */
-int op_diff(struct op_ctx *ctx, const void *req, void *res, struct err *e);
+int diff_make(struct verb_call *c, const void *req, void *res, struct err *e);
 void diff_free(void *res);
 
-/* patch_make() for one of them. Sources of renames have none of their own: skip them. */
-int diff_patch(const struct diff_res *res, const struct change_item *it, struct buf *out,
+/* Rows of the result. */
+extern const struct field diff_fields[];
+
+/*
+ * For printers. The patch of one of the changes, for --conflicts with what happened there and both
+ * sides; or only its lines, counted. Sources of renames have none of their own: skip them.
+ */
+int diff_text(const struct diff_res *res, const struct change_item *it, struct buf *out,
+	      struct err *e);
+int diff_count(const struct diff_res *res, const struct change_item *it,
 	       struct patch_stat *st, struct err *e);
 
 #endif

@@ -44,9 +44,9 @@ static int compare(const struct diff_res *res, const struct change *c, const cha
 	AUTO_BUF struct buf left = BUF_INIT, right = BUF_INIT;
 
 	buf_addf(&left, "%s/", a);
-	patch_name(c->path, res->rec.workspace, &left);
+	patch_name(c->path, res->txn.rec.workspace, &left);
 	buf_addf(&right, "%s/", b);
-	patch_name(c->path, res->rec.workspace, &right);
+	patch_name(c->path, res->txn.rec.workspace, &right);
 	return patch_text(left.data, from, right.data, to, out, e);
 }
 
@@ -60,7 +60,8 @@ int diff_sides(const struct diff_res *res, const struct change_item *it, struct 
 	/* Hidden from the command, and so from whoever reads this on its behalf. */
 	if (c->was_hidden || !S_ISREG(c->before.st_mode) || !S_ISREG(c->after.st_mode) ||
 	    !read_text(l->host, c->rel, &host) || !read_text(l->upper, c->rel, &here))
-		return diff_patch(res, it, out, NULL, e);
+		return patch_make(res->layers, c, changes_from(&res->changes, it),
+				  res->txn.rec.workspace, out, NULL, e);
 	if (known_content(res->known, (uint32_t)c->layer, c->rel, &base) &&
 	    (compare(res, c, "base", &base, "host", &host, out, e) < 0 ||
 	     compare(res, c, "base", &base, "transaction", &here, out, e) < 0))

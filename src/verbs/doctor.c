@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/doctor.h"
 
-#include "session/json.h"
+#include "session/call.h"
 
-static int run(struct op_ctx *ctx, const void *req, void *res, struct err *e)
+static int run(struct verb_call *c, const void *req, void *res, struct err *e)
 {
-	(void)ctx;
+	(void)c;
 	(void)req;
 	return op_doctor(res, e);
 }
 
-static json_t *doctor_json(const void *result)
+static const char *status_of_check(const void *at)
 {
-	const struct doctor_report *r = result;
-	json_t *o = json_result(), *a = json_array();
-	size_t i;
-
-	for (i = 0; i < r->n; i++) {
-		const struct doctor_check *c = &r->checks[i];
-		json_t *j = json_object();
-
-		json_set_str(j, "id", c->id);
-		json_set_str(j, "name", c->title);
-		json_set_str(j, "status", doctor_status_name(c->status));
-		json_set_str(j, "found", c->found);
-		json_set_str(j, "lost", c->lost);
-		json_set_str(j, "repair", c->repair);
-		json_array_append_new(a, j);
-	}
-	json_object_set_new(o, "checks", a);
-	json_set_str(o, "worst", doctor_status_name(doctor_report_worst(r)));
-	return o;
+	return doctor_status_name(((const struct doctor_check *)at)->status);
 }
+
+static const char *worst(const void *at)
+{
+	return doctor_status_name(doctor_report_worst(at));
+}
+
+#define CHECK(field) offsetof(struct doctor_check, field)
+
+static const struct field check_fields[] = {
+	{ "id", FIELD_STRING, CHECK(id), "of the check, never changed" },
+	{ "name", FIELD_STRING, CHECK(title), "for people" },
+	{ "status", FIELD_STRING, 0, "ok, info, warn or fail", .word = status_of_check },
+	{ "found", FIELD_STRING, CHECK(found), "what there is" },
+	{ "lost", FIELD_STRING, CHECK(lost), "what does not work without it" },
+	{ "repair", FIELD_STRING, CHECK(repair), "the command that repairs it" },
+	{ NULL },
+};
+
+static const struct field doctor_fields[] = {
+	{ "checks", FIELD_LIST, offsetof(struct doctor_report, checks), "in order",
+	  .fields = check_fields, .count = offsetof(struct doctor_report, n),
+	  .stride = sizeof(struct doctor_check) },
+	{ "worst", FIELD_STRING, 0, "the worst status of all", .word = worst },
+	{ NULL },
+};
 
 static int status(const void *req, const void *res)
 {
@@ -54,11 +61,12 @@ const struct verb verb_doctor = {
 		"\n"
 		"The exit status is 5 if a check fails that stet run cannot do without, "
 		"otherwise 0.",
-	.flags = VERB_JSON | VERB_COLOR | VERB_ANYWHERE,
 	.request_size = sizeof(struct doctor_req),
-	.result_size = sizeof(struct doctor_report),
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON | VERB_COLOR,
 	.run = run,
-	.json = doctor_json,
+	.result_size = sizeof(struct doctor_report),
+	.result = doctor_fields,
 	.status = status,
 	.free = release,
 };

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "gate/caller_side.h"
+#include "session/call.h"
 #include "session/json.h"
 #include "session/sandbox.h"
 #include "txn/end.h"
@@ -207,7 +208,7 @@ static void exec_free(void *result)
 /* A commit would have said what to do next; but what there was is rolled back by now. */
 static void advise(struct run_res *run)
 {
-	long long id = run->rec.id;
+	long long id = run->txn.rec.id;
 
 	if (run->refusal.kind == ERR_DENIED && run->commit.risks.n &&
 	    !run->commit.denied.n)
@@ -290,11 +291,11 @@ static int64_t commands_us(const struct exec_res *res)
 	return sum;
 }
 
-int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_exec(struct verb_call *v, const void *req, void *result, struct err *e)
 {
 	const struct exec_req *rq = req;
 	struct exec_res *res = result;
-	struct call c = { .ctx = ctx, .rq = rq, .res = res };
+	struct call c = { .ctx = v->ctx, .rq = rq, .res = res };
 	const struct sandbox_ask ask = {
 		.workspace = rq->sandbox.workspace,
 		.argv = rq->argv,
@@ -311,10 +312,10 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	int r;
 
 	if (sandbox_env_check(rq->sandbox.env, e) < 0 ||
-	    sandbox_open(ctx, &ask, &c.sb, e) < 0)
+	    sandbox_open(v->ctx, &ask, &c.sb, e) < 0)
 		return -1;
 	c.left = limits_of(&rq->limits, c.sb.judge.policy);
-	c.env = sandbox_env(ctx, c.sb.judge.policy, &rq->sandbox, INT64_MAX);
+	c.env = sandbox_env(v->ctx, c.sb.judge.policy, &rq->sandbox, INT64_MAX);
 	r = call(&c, e);
 	strv_free(c.env);
 	res->verdicts = TAKE_PTR(c.sb.judge.seen);
@@ -333,77 +334,94 @@ int op_exec(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	return 0;
 }
 
-static void set_ms(json_t *o, const char *key, int64_t us)
+/* --- rows about a struct run_result --- */
+
+static bool is_signal(const void *at)
 {
-	json_object_set_new(o, key, json_real((double)(us / 10) / 100));
+	return ((const struct run_result *)at)->reason == RUN_SIGNAL;
 }
 
-static void set_run(json_t *o, const struct run_result *r)
+#define RUN(field) offsetof(struct run_result, field)
+
+static const struct field status_fields[] = {
+	{ "exit", FIELD_INT, RUN(status), "exit status, as a shell sees it" },
+	{ "signal", FIELD_INT, RUN(signal), "that ended it", .present = is_signal },
+	{ NULL },
+};
+
+static const struct field failure_fields[] = {
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, run_exec_fields },
+	{ "no_directory", FIELD_BOOL, RUN(no_cwd), "its working directory was gone",
+	  FIELD_IF_SET },
+	{ NULL },
+};
+
+/* --- a check, a verdict, a changed path --- */
+
+static json_t *is_ok(const void *at)
 {
-	json_object_set_new(o, "exit", json_integer(r->status));
-	if (r->reason == RUN_SIGNAL)
-		json_object_set_new(o, "signal", json_integer(r->signal));
-	if (r->reason == RUN_LIMIT)
-		json_object_set_new(o, "limit", json_limit(&r->hit));
-	if (r->exec_errno)
-		json_set_str(o, "not_executed", strerror(r->exec_errno));
-	if (r->no_cwd)
-		json_object_set_new(o, "no_directory", json_true());
+	return json_boolean(succeeded(&((const struct exec_check *)at)->run));
 }
 
-static json_t *checks_json(const struct exec_res *res)
+#define CHECK(field) offsetof(struct exec_check, field)
+
+static const struct field check_fields[] = {
+	{ "command", FIELD_STRING, CHECK(command), "as it was given" },
+	{ "ok", FIELD_BOOL, 0, "it succeeded", .make = is_ok },
+	{ "", FIELD_OBJECT, CHECK(run), "", FIELD_FLAT, status_fields },
+	{ "", FIELD_OBJECT, CHECK(run), "", FIELD_FLAT, run_limit_fields },
+	{ "", FIELD_OBJECT, CHECK(run), "", FIELD_FLAT, failure_fields },
+	{ "duration_ms", FIELD_KILO, CHECK(run.run_us), "of the check" },
+	{ "", FIELD_OBJECT, CHECK(output), "", FIELD_FLAT, capture_fields },
+	{ NULL },
+};
+
+static const char *verdict(const void *at)
 {
+	return verdict_name(((const struct judged *)at)->verdict);
+}
+
+static const char *outcome(const void *at)
+{
+	return exec_outcome_name(((const struct judged *)at)->outcome);
+}
+
+static json_t *argv(const void *at)
+{
+	const struct judged *k = at;
 	json_t *a = json_array();
 
-	for (size_t i = 0; i < res->nchecks; i++) {
-		const struct exec_check *k = &res->checks[i];
-		json_t *o = json_object();
-
-		json_set_str(o, "command", k->command);
-		json_object_set_new(o, "ok", json_boolean(succeeded(&k->run)));
-		set_run(o, &k->run);
-		set_ms(o, "duration_ms", k->run.run_us);
-		capture_json(&k->output, o);
-		json_array_append_new(a, o);
-	}
+	for (size_t n = 0; k->argv && k->argv[n]; n++)
+		json_array_append_new(a, json_pack_bytes(k->argv[n]));
 	return a;
 }
 
-static json_t *verdicts_json(const struct exec_res *res)
+#define JUDGED(field) offsetof(struct judged, field)
+
+static const struct field verdict_fields[] = {
+	{ "verdict", FIELD_STRING, 0, "checkpoint, ask, deny or kill", .word = verdict },
+	{ "outcome", FIELD_STRING, 0, "what became of the command", .word = outcome },
+	{ "rule", FIELD_STRING, JUDGED(rule), "that decided", FIELD_CAN_NULL },
+	{ "why", FIELD_STRING, JUDGED(why), "its reason", FIELD_CAN_NULL },
+	{ "hint", FIELD_STRING, JUDGED(hint), "what to do instead", FIELD_CAN_NULL },
+	{ "argv", FIELD_STRINGS, 0, "secrets are covered; {\"b64\"} if it is not UTF-8",
+	  .make = argv },
+	{ NULL },
+};
+
+static json_t *letter(const void *at)
 {
-	json_t *a = json_array();
+	const char text[2] = { (char)((const struct run_path *)at)->kind, 0 };
 
-	for (size_t i = 0; i < res->nverdicts; i++) {
-		const struct judged *k = &res->verdicts[i];
-		json_t *o = json_object(), *argv = json_array();
-
-		json_set_str(o, "verdict", verdict_name(k->verdict));
-		json_set_str(o, "outcome", exec_outcome_name(k->outcome));
-		json_set_str(o, "rule", k->rule);
-		json_set_str(o, "why", k->why);
-		json_set_str(o, "hint", k->hint);
-		for (size_t n = 0; k->argv && k->argv[n]; n++)
-			json_array_append_new(argv, json_pack_bytes(k->argv[n]));
-		json_object_set_new(o, "argv", argv);
-		json_array_append_new(a, o);
-	}
-	return a;
+	return json_string(text);
 }
 
-static json_t *paths_json(const struct run_res *run)
-{
-	json_t *a = json_array();
-
-	for (size_t i = 0; i < run->npaths; i++) {
-		const char letter[2] = { (char)run->paths[i].kind, 0 };
-		json_t *o = json_object();
-
-		json_object_set_new(o, "kind", json_string(letter));
-		json_set_str(o, "path", run->paths[i].path);
-		json_array_append_new(a, o);
-	}
-	return a;
-}
+static const struct field path_fields[] = {
+	{ "kind", FIELD_STRING, 0, "A added, M changed, D deleted, T type",
+	  .make = letter },
+	{ "path", FIELD_STRING, offsetof(struct run_path, path), "absolute" },
+	{ NULL },
+};
 
 static int exec_status(const void *req, const void *result)
 {
@@ -413,45 +431,97 @@ static int exec_status(const void *req, const void *result)
 	return res->run.refusal.kind ? RUN_STATUS_AROUND : res->run.run.status;
 }
 
-static json_t *exec_json(const void *result)
+static json_t *is_done(const void *at)
 {
-	const struct exec_res *res = result;
-	const struct run_res *run = &res->run;
-	json_t *o = json_result(), *refusal;
-
-	json_object_set_new(o, "txn", json_txn(&run->rec));
-	json_object_set_new(o, "ok", json_boolean(res->reason == EXEC_DONE));
-	json_object_set_new(o, "reason", json_string(exec_reason_name(res->reason)));
-	json_set_project(o, res->run.project);
-	json_set_not_copied(o, run);
-	json_object_set_new(o, "fate", json_string(run_fate_name(run->fate)));
-	json_object_set_new(o, "status", json_integer(exec_status(NULL, res)));
-	set_run(o, &res->command);
-	if (res->reason == EXEC_LIMIT)
-		json_object_set_new(o, "limit", json_limit(&run->run.hit));
-	json_object_set_new(o, "execs", json_integer((json_int_t)res->execs));
-	json_object_set_new(o, "verdicts", verdicts_json(res));
-	json_object_set_new(o, "checks", checks_json(res));
-	set_ms(o, "duration_ms", res->command.run_us);
-	set_ms(o, "total_ms", res->total_us);
-	set_ms(o, "overhead_ms", res->overhead_us);
-	set_ms(o, "cpu_ms", res->command.cpu_us);
-	json_object_set_new(o, "totals", json_totals(&run->totals));
-	json_object_set_new(o, "changes", paths_json(run));
-	if (change_total(&run->totals) > run->npaths)
-		json_object_set_new(o, "changes_cut", json_true());
-	capture_json(&res->output, o);
-	if (res->command.lost_errno)
-		json_set_str(o, "output_lost", strerror(res->command.lost_errno));
-	if (run->fate == RUN_COMMITTED)
-		json_object_set_new(o, "op", json_integer(run->commit.op));
-	if (run->refusal.kind) {
-		refusal = json_error_detail(&run->refusal);
-		commit_explain(&run->commit, refusal);
-		json_object_set_new(o, "error", refusal);
-	}
-	return o;
+	return json_boolean(((const struct exec_res *)at)->reason == EXEC_DONE);
 }
+
+static const char *reason(const void *at)
+{
+	return exec_reason_name(((const struct exec_res *)at)->reason);
+}
+
+static const char *fate(const void *at)
+{
+	return run_fate_name(((const struct exec_res *)at)->run.fate);
+}
+
+static json_t *status(const void *at)
+{
+	return json_integer(exec_status(NULL, at));
+}
+
+/* By the command or by a check. */
+static const struct limit_hit *limit(const struct exec_res *res)
+{
+	return res->reason == EXEC_LIMIT	  ? &res->run.run.hit
+	       : res->command.reason == RUN_LIMIT ? &res->command.hit
+						  : NULL;
+}
+
+static bool has_limit(const void *at)
+{
+	return limit(at);
+}
+
+static json_t *limit_json(const void *at)
+{
+	return schema_write(limit_fields, limit(at));
+}
+
+static bool is_cut(const void *at)
+{
+	const struct exec_res *res = at;
+
+	return change_total(&res->run.totals) > res->run.npaths;
+}
+
+static json_t *yes(const void *at)
+{
+	(void)at;
+	return json_true();
+}
+
+#define RES(field) offsetof(struct exec_res, field)
+
+static const struct field exec_fields[] = {
+	FIELD_OF_TXN(RES(run.txn)),
+	{ "ok", FIELD_BOOL, 0, "it was committed, or nothing was to commit",
+	  .make = is_done },
+	{ "reason", FIELD_STRING, 0, "see above", .word = reason },
+	{ "", FIELD_OBJECT, RES(run.project), "", FIELD_FLAT, project_fields },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_not_copied_fields },
+	{ "fate", FIELD_STRING, 0, "pending, committed, rolled back or dropped",
+	  .word = fate },
+	{ "status", FIELD_INT, 0, "exit status of stet", .make = status },
+	{ "", FIELD_OBJECT, RES(command), "", FIELD_FLAT, status_fields },
+	{ "limit", FIELD_OBJECT, 0, "that was passed", .fields = limit_fields,
+	  .present = has_limit, .make = limit_json },
+	{ "", FIELD_OBJECT, RES(command), "", FIELD_FLAT, failure_fields },
+	{ "execs", FIELD_UINT64, RES(execs), "commands that were executed" },
+	{ "verdicts", FIELD_LIST, RES(verdicts), "of what was not simply allowed",
+	  .fields = verdict_fields, .count = RES(nverdicts),
+	  .stride = sizeof(struct judged) },
+	{ "checks", FIELD_LIST, RES(checks), "those that were run",
+	  .fields = check_fields, .count = RES(nchecks),
+	  .stride = sizeof(struct exec_check) },
+	{ "duration_ms", FIELD_KILO, RES(command.run_us), "of the command" },
+	{ "total_ms", FIELD_KILO, RES(total_us), "of the whole call" },
+	{ "overhead_ms", FIELD_KILO, RES(overhead_us),
+	  "of the whole call, without command and checks" },
+	{ "cpu_ms", FIELD_KILO, RES(command.cpu_us), "of the command" },
+	{ "totals", FIELD_OBJECT, RES(run.totals), "of the changes",
+	  .fields = totals_fields },
+	{ "changes", FIELD_LIST, RES(run.paths), "one by one", .fields = path_fields,
+	  .count = RES(run.npaths), .stride = sizeof(struct run_path) },
+	{ "changes_cut", FIELD_BOOL, 0, "there are more", .present = is_cut,
+	  .make = yes },
+	{ "", FIELD_OBJECT, RES(output), "", FIELD_FLAT, capture_fields },
+	{ "", FIELD_OBJECT, RES(command), "", FIELD_FLAT, run_lost_fields },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_op_fields },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_refusal_fields },
+	{ NULL },
+};
 
 const struct verb verb_exec = {
 	.name = "exec",
@@ -485,11 +555,13 @@ const struct verb verb_exec = {
 		"  stet exec --json --memory 2G --pids 200 -- npm install",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS | VERB_CAPTURES | VERB_ANYWHERE,
 	.request_size = sizeof(struct exec_req),
-	.result_size = sizeof(struct exec_res),
+	.effect = EFFECT_RUNS,
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON | VERB_QUIET | VERB_CAPTURES | VERB_TXN_FIRST,
 	.run = op_exec,
-	.json = exec_json,
+	.result_size = sizeof(struct exec_res),
+	.result = exec_fields,
 	.status = exec_status,
 	.free = exec_free,
 };

@@ -51,12 +51,4 @@ struct exec_res {
 	int64_t total_us, overhead_us; /* of the whole call; of it, not the commands' */
 };
 
-/*
- * One call as one transaction: the command, then the checks in what it left, then a commit. If
- * anything of that does not succeed, everything is rolled back; the result says what. Fails
- * only if nothing was executed, or if the end could not be recorded: then the next verb
- * rolls it back.
- */
-int op_exec(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 #endif

@@ -8,8 +8,8 @@
 #include "host/base.h"
 #include "inplace/inplace.h"
 #include "journal/txn_rows.h"
+#include "session/call.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "session/judge.h"
 #include "session/policy_files.h"
 #include "session/sandbox.h"
@@ -161,46 +161,49 @@ static int visit(struct op_ctx *ctx, struct home *h, struct txn *t, struct view 
 	return r;
 }
 
-int op_explore(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static const struct verb_states states = {
+	.in = IN(TXN_PENDING) | IN(TXN_INTERRUPTED),
+	.refusals = { { IN(TXN_RUNNING), NULL,
+			"end its command first, then try again" } },
+};
+
+static const struct verb_states *states_of(const void *req)
+{
+	return ((const struct explore_req *)req)->at ? &states_with_checkpoints : &states;
+}
+
+static int op_explore(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct explore_req *rq = req;
 	struct explore_res *res = result;
-	struct txn t = { .lock = -1 };
 	struct view v = { 0 };
-	struct home *h;
 	int r;
 
-	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
-		return -1;
 	res->was_copy = rq->at;
-	r = rq->at ? visit_copy(ctx, h, &t, rq, &res->run, e)
-		   : sandbox_view_like(ctx, h, &t.rec, &v, e);
-	if (r == 0 && !rq->at) {
-		r = visit(ctx, h, &t, &v, rq, &res->run, e);
-		view_free(&v);
-	}
-	if (r == 0) {
-		res->rec = t.rec;
-		memset(&t.rec, 0, sizeof(t.rec));
-	}
-	txn_close(&t);
+	if (rq->at)
+		return visit_copy(c->ctx, c->h, &c->t, rq, &res->run, e);
+	if (sandbox_view_like(c->ctx, c->h, &c->t.rec, &v, e) < 0)
+		return -1;
+	r = visit(c->ctx, c->h, &c->t, &v, rq, &res->run, e);
+	view_free(&v);
 	return r;
 }
 
-static json_t *explore_json(const void *result)
+static bool has_ended(const void *at)
 {
-	const struct explore_res *res = result;
-	json_t *o = json_result();
-
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "exit", json_integer(res->run.status));
-	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
-	if (res->run.reason == RUN_ERROR)
-		json_object_set_new(o, "error", json_error_detail(&res->run.trouble));
-	if (res->run.exec_errno)
-		json_set_str(o, "not_executed", strerror(res->run.exec_errno));
-	return o;
+	return ((const struct explore_res *)at)->run.reason == RUN_ERROR;
 }
+
+#define RES(field) offsetof(struct explore_res, field)
+
+static const struct field explore_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_end_fields },
+	{ "error", FIELD_OBJECT, RES(run.trouble), "why the sandbox ended",
+	  .fields = error_fields, .present = has_ended },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_exec_fields },
+	{ NULL },
+};
 
 static int explore_status(const void *req, const void *res)
 {
@@ -210,7 +213,7 @@ static int explore_status(const void *req, const void *res)
 
 static void explore_free(void *res)
 {
-	txn_record_free(&((struct explore_res *)res)->rec);
+	txn_facts_free(&((struct explore_res *)res)->txn);
 }
 
 const struct verb verb_explore = {
@@ -234,11 +237,16 @@ const struct verb verb_explore = {
 		"  stet explore t3 -- make test",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS,
 	.request_size = sizeof(struct explore_req),
-	.result_size = sizeof(struct explore_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN,
+	.states = &states,
+	.states_of = states_of,
+	.effect = EFFECT_RUNS,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_explore,
-	.json = explore_json,
+	.result_size = sizeof(struct explore_res),
+	.result = explore_fields,
 	.status = explore_status,
 	.free = explore_free,
 };

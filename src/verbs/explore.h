@@ -3,6 +3,7 @@
 #define STET_VERBS_EXPLORE_H
 
 #include "runner/runner.h"
+#include "session/facts.h"
 #include "session/verb.h"
 
 struct explore_req {
@@ -14,15 +15,9 @@ struct explore_req {
 };
 
 struct explore_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	struct run_result run;
 	bool was_copy; /* of a checkpoint: nothing of the visit is left */
 };
-
-/*
- * Runs a command in the view of a transaction that has ended. What it changes joins the
- * transaction, which is pending again afterwards with the end it had before.
- */
-int op_explore(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/forget.h"
 
-#include "session/json.h"
+#include "session/call.h"
 #include "txn/end.h"
 
 #define AT(field) offsetof(struct forget_req, field)
@@ -22,66 +22,74 @@ static const struct verb_arg args[] = {
 	{ NULL },
 };
 
-static int forget_these(struct op_ctx *ctx, struct home *h, const struct forget_req *rq,
+static const struct verb_states states = {
+	.in = IN(TXN_KEPT) | IN(TXN_GONE),
+	.refusals = { { ~(IN(TXN_KEPT) | IN(TXN_GONE)),
+			"; only committed and rolled-back ones are forgotten",
+			"commit it or roll it back first" } },
+};
+
+static int forget_these(struct verb_call *c, const struct forget_req *rq,
 			struct budget_result *done, struct err *e)
 {
-	size_t i;
-
-	for (i = 0; rq->txns[i]; i++) {
-		struct txn t = { .lock = -1 };
+	for (size_t i = 0; rq->txns[i]; i++) {
 		uint64_t bytes = 0;
-		int r;
+		int r = call_find(c, rq->txns[i], e);
 
-		if (op_ctx_txn(ctx, rq->txns[i], &t, e) < 0)
-			return -1;
-		r = txn_forget_one(h, &t, rq->dry_run, &bytes, e);
-		txn_close(&t);
+		if (r == 0)
+			r = txn_forget_one(c->h, &c->t, rq->dry_run, &bytes, e);
+		txn_close(&c->t);
 		if (r < 0)
 			return -1;
 		done->transactions++;
 		done->bytes += bytes;
 	}
-	done->held = txn_held(h);
+	done->held = txn_held(c->h);
 	return 0;
 }
 
-int op_forget(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static bool has_limits(const struct forget_req *rq)
+{
+	return rq->keep_last || rq->keep_within || rq->max_size;
+}
+
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
+{
+	const struct forget_req *rq = req;
+
+	(void)ctx;
+	if (!rq->txns || !has_limits(rq))
+		return 0;
+	err_set(e, ERR_USAGE, "forget: either transactions or limits, not both");
+	return err_hint(e, "see: stet help forget");
+}
+
+static int op_forget(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct forget_req *rq = req;
 	struct forget_res *res = result;
 	struct budget b = { .keep_last = rq->keep_last,
 			    .keep_within_ms = rq->keep_within,
 			    .max_bytes = rq->max_size };
-	bool limits = b.keep_last || b.keep_within_ms || b.max_bytes;
-	struct home *h;
 
 	res->dry_run = rq->dry_run;
-	if (rq->txns && limits) {
-		err_set(e, ERR_USAGE, "forget: either transactions or limits, not both");
-		return err_hint(e, "see: stet help forget");
-	}
-	if (op_ctx_look(ctx, &h, e) < 0)
-		return -1;
 	if (rq->txns)
-		return forget_these(ctx, h, rq, &res->done, e);
-	if (!limits)
-		b = budget_default(h);
+		return forget_these(c, rq, &res->done, e);
+	if (!has_limits(rq))
+		b = budget_default(c->h);
 	b.dry_run = rq->dry_run;
-	return txn_forget(h, &b, &res->done, e);
+	return txn_forget(c->h, &b, &res->done, e);
 }
 
-static json_t *forget_json(const void *result)
-{
-	const struct forget_res *res = result;
-	json_t *o = json_result();
+#define RES(field) offsetof(struct forget_res, field)
 
-	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
-	json_object_set_new(o, "transactions",
-			    json_integer((json_int_t)res->done.transactions));
-	json_object_set_new(o, "bytes", json_integer((json_int_t)res->done.bytes));
-	json_object_set_new(o, "held", json_integer((json_int_t)res->done.held));
-	return o;
-}
+static const struct field forget_fields[] = {
+	{ "dry_run", FIELD_BOOL, RES(dry_run), "nothing was deleted" },
+	{ "transactions", FIELD_UINT64, RES(done.transactions), "whose data went" },
+	{ "bytes", FIELD_UINT64, RES(done.bytes), "given back" },
+	{ "held", FIELD_UINT64, RES(done.held), "bytes that history still holds" },
+	{ NULL },
+};
 
 const struct verb verb_forget = {
 	.name = "forget",
@@ -101,9 +109,14 @@ const struct verb verb_forget = {
 		"  stet forget --max-size 10G --dry-run",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET,
+	.check = check,
 	.request_size = sizeof(struct forget_req),
-	.result_size = sizeof(struct forget_res),
+	.home = HOME_LOOK,
+	.target = TARGET_BODY,
+	.states = &states,
+	.effect = EFFECT_STORE,
+	.flags = VERB_JSON | VERB_QUIET,
 	.run = op_forget,
-	.json = forget_json,
+	.result_size = sizeof(struct forget_res),
+	.result = forget_fields,
 };

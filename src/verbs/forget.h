@@ -18,6 +18,4 @@ struct forget_res {
 	struct budget_result done;
 };
 
-int op_forget(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 #endif

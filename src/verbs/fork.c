@@ -7,8 +7,8 @@
 #include "base/cleanup.h"
 #include "host/inherit.h"
 #include "host/known.h"
+#include "session/call.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "timeline/pair.h"
 #include "txn/begin.h"
 #include "txn/end.h"
@@ -70,56 +70,67 @@ int fork_open(struct op_ctx *ctx, struct home *h, struct txn *t, const char *at,
 }
 
 /* Nothing is run: the new transaction is pending at once. */
-static int settle(struct op_ctx *ctx, struct sandbox *sb, struct fork_res *res,
-		  struct err *e)
+static int settle(struct sandbox *sb, struct fork_res *res, struct err *e)
 {
-	(void)ctx;
 	if (sandbox_end(sb, "fork", e) < 0)
 		return -1;
 	housekeep(sb->h, &sb->t, 0);
-	res->run.rec = sb->t.rec;
-	memset(&sb->t.rec, 0, sizeof(sb->t.rec));
+	txn_facts_take(&res->run.txn, &sb->t);
 	return 0;
 }
 
-int op_fork(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
+{
+	const struct fork_req *rq = req;
+
+	(void)ctx;
+	return rq->name ? run_check_name(rq->name, e) : 0;
+}
+
+static const struct verb_states *states_of(const void *req)
+{
+	return ((const struct fork_req *)req)->at ? &states_with_checkpoints
+						  : &states_of_timeline;
+}
+
+static int op_fork(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct fork_req *rq = req;
 	struct fork_res *res = result;
-	struct txn t = { .lock = -1 };
 	struct sandbox sb;
-	struct home *h;
 	int r;
 
-	if ((rq->name && run_check_name(rq->name, e) < 0) ||
-	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
-		return -1;
-	res->from = t.rec.id;
+	res->from = c->t.rec.id;
 	res->ran = rq->argv;
 	res->rq.argv = rq->argv;
 	res->rq.common.quiet = rq->common.quiet;
-	r = fork_open(ctx, h, &t, rq->at, rq->name, rq->argv ? rq->argv : t.rec.argv, &sb,
-		      &res->at, e);
-	txn_close(&t);
+	r = fork_open(c->ctx, c->h, &c->t, rq->at, rq->name,
+		      rq->argv ? rq->argv : c->t.rec.argv, &sb, &res->at, e);
+	txn_close(&c->t);
 	if (r < 0)
 		return -1;
-	r = rq->argv ? run_execute(ctx, &sb, &res->rq, &res->run, e)
-		     : settle(ctx, &sb, res, e);
+	r = rq->argv ? run_execute(c->ctx, &sb, &res->rq, &res->run, e)
+		     : settle(&sb, res, e);
 	sandbox_close(&sb);
 	return r;
 }
 
-static json_t *fork_json(const void *result)
+static bool was_run(const void *at)
 {
-	const struct fork_res *res = result;
-	json_t *o = res->ran ? run_json(&res->run) : json_result();
-
-	if (!res->ran)
-		json_object_set_new(o, "txn", json_txn(&res->run.rec));
-	json_object_set_new(o, "from", json_txn_ref(res->from));
-	json_object_set_new(o, "at", json_integer(res->at));
-	return o;
+	return ((const struct fork_res *)at)->ran;
 }
+
+#define RES(field) offsetof(struct fork_res, field)
+
+static const struct field fork_fields[] = {
+	{ "txn", FIELD_OBJECT, RES(run.txn), "the new transaction",
+	  .fields = txn_fields },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_fate_fields,
+	  .present = was_run },
+	{ "from", FIELD_TXN, RES(from), "the transaction that it begins with" },
+	{ "at", FIELD_INT64, RES(at), "the checkpoint of that transaction" },
+	{ NULL },
+};
 
 static int fork_status(const void *req, const void *res)
 {
@@ -148,11 +159,17 @@ const struct verb verb_fork = {
 		"  stet fork t3 --name second-try",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS,
+	.check = check,
 	.request_size = sizeof(struct fork_req),
-	.result_size = sizeof(struct fork_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN,
+	.states = &states_of_timeline,
+	.states_of = states_of,
+	.effect = EFFECT_RUNS,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_fork,
-	.json = fork_json,
+	.result_size = sizeof(struct fork_res),
+	.result = fork_fields,
 	.status = fork_status,
 	.free = fork_free,
 };

@@ -12,14 +12,11 @@ struct fork_req {
 };
 
 struct fork_res {
+	struct run_res run;
 	int64_t from, at; /* transaction and checkpoint */
 	bool ran;
-	struct run_req rq; /* what the run was asked for, for who prints it */
-	struct run_res run;
+	struct run_req rq; /* what the run was asked for, for the printer */
 };
-
-/* A new transaction that begins with the state of another at one of its checkpoints. */
-int op_fork(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 /*
  * A sandbox whose layers hold what @t held at checkpoint @at (NULL: now). sandbox_close() is

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "journal/txn_rows.h"
-#include "session/json.h"
+#include "session/call.h"
 
 #define AT(field) offsetof(struct list_req, field)
 
@@ -25,8 +25,9 @@ static int gather(void *arg, struct txn_record *r, struct err *e)
 		res->cap = res->cap ? 2 * res->cap : 16;
 		res->v = xrealloc(res->v, res->cap * sizeof(*res->v));
 	}
+	res->v[res->n] = (struct txn_facts){ .look = TXN_RUNNING };
 	/* Moved, not copied: an empty record is left for the caller to free. */
-	res->v[res->n++] = *r;
+	res->v[res->n++].rec = *r;
 	memset(r, 0, sizeof(*r));
 	return 0;
 }
@@ -37,38 +38,32 @@ static void list_free(void *result)
 	size_t i;
 
 	for (i = 0; i < res->n; i++)
-		txn_record_free(&res->v[i]);
+		txn_facts_free(&res->v[i]);
 	free(res->v);
 }
 
-int op_list(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_list(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct list_req *rq = req;
 	struct list_res *res = result;
-	struct home *h;
 
 	res->ids = rq->ids;
-	if (op_ctx_look(ctx, &h, e) < 0)
-		return -1;
-	if (journal_txn_each(h->journal, rq->all ? JOURNAL_ALL : JOURNAL_KEPT, gather,
+	if (journal_txn_each(c->h->journal, rq->all ? JOURNAL_ALL : JOURNAL_KEPT, gather,
 			     res, e) < 0) {
 		list_free(res);
 		return -1;
 	}
+	for (size_t i = 0; i < res->n; i++)
+		txn_facts_look(&res->v[i]);
 	return 0;
 }
 
-static json_t *list_json(const void *result)
-{
-	const struct list_res *res = result;
-	json_t *o = json_result(), *a = json_array();
-	size_t i;
-
-	for (i = 0; i < res->n; i++)
-		json_array_append_new(a, json_txn(&res->v[i]));
-	json_object_set_new(o, "transactions", a);
-	return o;
-}
+static const struct field list_fields[] = {
+	{ "transactions", FIELD_LIST, offsetof(struct list_res, v), "newest first",
+	  .fields = txn_fields, .count = offsetof(struct list_res, n),
+	  .stride = sizeof(struct txn_facts) },
+	{ NULL },
+};
 
 const struct verb verb_list = {
 	.name = "list",
@@ -79,10 +74,11 @@ const struct verb verb_list = {
 		"a decision is due), committed, rolled back, unfinished (a commit or undo was "
 		"interrupted; the next stet command goes on with it), or pruned.",
 	.opts = opts,
-	.flags = VERB_JSON | VERB_COLOR,
 	.request_size = sizeof(struct list_req),
-	.result_size = sizeof(struct list_res),
+	.home = HOME_LOOK,
+	.flags = VERB_JSON | VERB_COLOR,
 	.run = op_list,
-	.json = list_json,
+	.result_size = sizeof(struct list_res),
+	.result = list_fields,
 	.free = list_free,
 };

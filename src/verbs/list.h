@@ -2,6 +2,7 @@
 #ifndef STET_VERBS_LIST_H
 #define STET_VERBS_LIST_H
 
+#include "session/facts.h"
 #include "session/verb.h"
 
 struct list_req {
@@ -11,10 +12,8 @@ struct list_req {
 
 struct list_res {
 	bool ids;
-	struct txn_record *v; /* newest first */
+	struct txn_facts *v; /* newest first */
 	size_t n, cap;
 };
-
-int op_list(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 #endif

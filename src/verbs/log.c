@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "journal/ckpt_rows.h"
 #include "journal/op_rows.h"
+#include "session/call.h"
 #include "session/json.h"
-#include "txn/end.h"
 #include "verbs/checkpoint.h"
 
 #define AT(field) offsetof(struct log_req, field)
@@ -48,84 +48,100 @@ static void log_free(void *result)
 		op_record_free(&res->v[i]);
 	free(res->v);
 	ckpt_records_free(&res->points);
-	txn_record_free(&res->rec);
+	txn_facts_free(&res->txn);
 }
 
-static int timeline(struct op_ctx *ctx, const struct log_req *rq, struct log_res *res,
+static int timeline(struct verb_call *c, const struct log_req *rq, struct log_res *res,
 		    struct err *e)
 {
-	struct txn t = { .lock = -1 };
-	struct home *h;
-
-	if (op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
+	if (call_find(c, rq->txn, e) < 0)
 		return -1;
 	res->timeline = true;
-	res->rec = t.rec;
-	memset(&t.rec, 0, sizeof(t.rec));
-	txn_close(&t);
-	if (journal_ckpt_all(h->journal, res->rec.id, &res->points, e) == 0)
+	txn_facts_take(&res->txn, &c->t);
+	if (journal_ckpt_all(c->h->journal, res->txn.rec.id, &res->points, e) == 0)
 		return 0;
 	log_free(res);
 	return -1;
 }
 
-int op_log(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_log(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct log_req *rq = req;
-	struct txn t = { .lock = -1 };
-	struct home *h;
-	int64_t id = 0;
 
 	if (!rq->ops)
-		return timeline(ctx, rq, result, e);
-	if (op_ctx_look(ctx, &h, e) < 0)
+		return timeline(c, rq, result, e);
+	if ((rq->txn || c->ctx->only) && call_find(c, rq->txn, e) < 0)
 		return -1;
-	if (rq->txn || ctx->only) {
-		if (op_ctx_txn(ctx, rq->txn, &t, e) < 0)
-			return -1;
-		id = t.rec.id;
-		txn_close(&t);
-	}
-	if (journal_op_each(h->journal, id, gather, result, e) < 0) {
+	/* Transaction 0: the operations on all of them. */
+	if (journal_op_each(c->h->journal, c->t.rec.id, gather, result, e) < 0) {
 		log_free(result);
 		return -1;
 	}
 	return 0;
 }
 
-static json_t *op_json(const struct op_record *r)
+static const char *kind(const void *at)
 {
-	json_t *o = json_result();
-
-	json_object_set_new(o, "op", json_integer(r->id));
-	json_object_set_new(o, "kind", json_string(op_kind_name(r->kind)));
-	json_object_set_new(o, "state", json_string(op_state_name(r->state)));
-	json_object_set_new(o, "txn", json_txn_ref(r->txn));
-	json_object_set_new(o, "of", r->target ? json_integer(r->target) : json_null());
-	json_object_set_new(o, "undone", json_boolean(r->undone != OP_STANDS));
-	json_object_set_new(o, "changes", json_integer((json_int_t)r->changes));
-	json_set_str(o, "message", r->message);
-	json_set_time(o, "begin", r->begun_ns);
-	json_set_time(o, "end", r->done_ns);
-	return o;
+	return op_kind_name(((const struct op_record *)at)->kind);
 }
 
-static json_t *log_json(const void *result)
+static const char *state(const void *at)
 {
-	const struct log_res *res = result;
-	json_t *a = json_array(), *o;
-	size_t i;
+	return op_state_name(((const struct op_record *)at)->state);
+}
 
-	for (i = res->points.n; i > 0; i--) {
-		o = json_result();
-		json_object_set_new(o, "txn", json_txn_ref(res->rec.id));
-		json_object_update_new(o, point_json(&res->points.v[i - 1]));
+static json_t *is_undone(const void *at)
+{
+	return json_boolean(((const struct op_record *)at)->undone != OP_STANDS);
+}
+
+#define OP(field) offsetof(struct op_record, field)
+
+static const struct field op_fields[] = {
+	{ "op", FIELD_INT64, OP(id), "number of the operation" },
+	{ "kind", FIELD_STRING, 0, "commit, rollback, undo or redo", .word = kind },
+	{ "state", FIELD_STRING, 0, "applying, reversing, done or reversed",
+	  .word = state },
+	{ "txn", FIELD_TXN, OP(txn), "the transaction" },
+	{ "of", FIELD_INT64, OP(target), "the operation that an undo or redo is about",
+	  FIELD_NULL_0 },
+	{ "undone", FIELD_BOOL, 0, "an undo has taken it back", .make = is_undone },
+	{ "changes", FIELD_UINT64, OP(changes), "steps" },
+	{ "message", FIELD_STRING, OP(message), "the note of a commit", FIELD_CAN_NULL },
+	{ "begin", FIELD_TIME, OP(begun_ns), "when it was begun" },
+	{ "end", FIELD_TIME, OP(done_ns), "when it was done" },
+	{ NULL },
+};
+
+static const struct field line_fields[] = {
+	{ "txn", FIELD_TXN, 0, "the transaction" },
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, point_fields },
+	{ NULL },
+};
+
+static json_t *checkpoints(const void *at)
+{
+	const struct log_res *res = at;
+	json_t *a = json_array();
+
+	for (size_t i = res->points.n; i > 0; i--) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "txn", json_txn_ref(res->txn.rec.id));
+		schema_add(o, point_fields, &res->points.v[i - 1]);
 		json_array_append_new(a, o);
 	}
-	for (i = 0; i < res->n; i++)
-		json_array_append_new(a, op_json(&res->v[i]));
 	return a;
 }
+
+static const struct field log_fields[] = {
+	{ "checkpoints", FIELD_LIST, 0, "newest first", .fields = line_fields,
+	  .make = checkpoints },
+	{ "operations", FIELD_LIST, offsetof(struct log_res, v),
+	  "with --ops; newest first", .fields = op_fields,
+	  .count = offsetof(struct log_res, n), .stride = sizeof(struct op_record) },
+	{ NULL },
+};
 
 const struct verb verb_log = {
 	.name = "log",
@@ -147,10 +163,13 @@ const struct verb verb_log = {
 		"  stet log --ops",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_LINES | VERB_INSIDE,
 	.request_size = sizeof(struct log_req),
-	.result_size = sizeof(struct log_res),
+	.home = HOME_LOOK,
+	.target = TARGET_BODY,
+	.inside = INSIDE_ASKS,
+	.flags = VERB_JSON | VERB_LINES,
 	.run = op_log,
-	.json = log_json,
+	.result_size = sizeof(struct log_res),
+	.result = log_fields,
 	.free = log_free,
 };

@@ -2,6 +2,7 @@
 #ifndef STET_VERBS_LOG_H
 #define STET_VERBS_LOG_H
 
+#include "session/facts.h"
 #include "session/verb.h"
 
 struct log_req {
@@ -14,10 +15,8 @@ struct log_res {
 	struct op_record *v; /* newest first */
 	size_t n, cap;
 	bool timeline; /* of @rec: checkpoints, oldest first; nothing else is set */
-	struct txn_record rec;
+	struct txn_facts txn;
 	struct ckpt_records points;
 };
-
-int op_log(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 #endif

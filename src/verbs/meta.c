@@ -4,36 +4,36 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "session/call.h"
 #include "session/json.h"
+#include "txn/find.h"
 
 #include <string.h>
 
-int op_version(struct op_ctx *ctx, const void *req, void *res, struct err *e)
+static int op_version(struct verb_call *c, const void *req, void *res, struct err *e)
 {
-	(void)ctx;
+	(void)c;
 	(void)req;
 	(void)e;
 	((struct version_res *)res)->version = STET_VERSION;
 	return 0;
 }
 
-static json_t *version_json(const void *res)
-{
-	json_t *o = json_result();
-
-	json_set_str(o, "version", ((const struct version_res *)res)->version);
-	return o;
-}
+static const struct field version_fields[] = {
+	{ "version", FIELD_STRING, offsetof(struct version_res, version), "of stet" },
+	{ NULL },
+};
 
 const struct verb verb_version = {
 	.name = "version",
 	.summary = "print the version",
 	.description = "Prints the version of stet.",
-	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct version_req),
-	.result_size = sizeof(struct version_res),
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON,
 	.run = op_version,
-	.json = version_json,
+	.result_size = sizeof(struct version_res),
+	.result = version_fields,
 };
 
 /* The first word of verbs of two: all of them are meant. */
@@ -60,14 +60,14 @@ int verb_unknown(const char *name, struct err *e)
 	return err_hint(e, "see: stet help");
 }
 
-int op_help(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_help(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct help_req *rq = req;
 	struct help_res *res = result;
 	AUTO_BUF struct buf name = BUF_INIT;
 	size_t i;
 
-	(void)ctx;
+	(void)c;
 	res->man = rq->man;
 	if (!rq->words)
 		return 0;
@@ -132,7 +132,65 @@ static json_t *opt_json(const struct verb_opt *o)
 	return j;
 }
 
-static json_t *verb_json(const struct verb *v)
+static const char *const arg_kinds[] = {
+	[ARG_WORD] = "word",	 [ARG_TXN] = "transaction", [ARG_PATH] = "path",
+	[ARG_DIR] = "directory", [ARG_ENV] = "variable",    [ARG_VERB] = "verb",
+	[ARG_CHOICE] = "choice", [ARG_COMMAND] = "command",
+};
+
+static json_t *args_json(const struct verb *v)
+{
+	json_t *all = json_array();
+
+	for (const struct verb_arg *a = v->args; a && a->name; a++) {
+		json_t *o = json_object();
+
+		json_set_str(o, "name", a->name);
+		json_set_str(o, "kind", arg_kinds[a->kind]);
+		json_object_set_new(o, "required", json_boolean(a->required));
+		json_object_set_new(o, "many", json_boolean(a->many));
+		if (a->choices)
+			json_object_set_new(o, "choices", names(a->choices));
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
+static json_t *states_json(const struct verb_states *s)
+{
+	json_t *a = json_array();
+
+	for (int i = 0; i < TXN_LOOKS; i++)
+		if (s->in & IN(i))
+			json_array_append_new(
+				a, json_string(txn_look_name((enum txn_look)i)));
+	return a;
+}
+
+/* What a program has to know before it calls the verb for somebody. */
+static void add_conduct(json_t *o, const struct verb *v)
+{
+	static const char *const effects[] = { [EFFECT_READS] = "reads",
+					       [EFFECT_STORE] = "store",
+					       [EFFECT_HOST] = "host",
+					       [EFFECT_RUNS] = "runs" };
+	static const char *const inside[] = { [INSIDE_REFUSED] = "refused",
+					      [INSIDE_ASKS] = "asks",
+					      [INSIDE_ANYWHERE] = "anywhere" };
+
+	json_set_str(o, "effect", effects[v->effect]);
+	json_set_str(o, "inside", inside[v->inside]);
+	if (v->states)
+		json_object_set_new(o, "states", states_json(v->states));
+	if (v->flags & VERB_LINES)
+		json_object_set_new(o, "lines", json_true());
+	if (v->result)
+		json_object_set_new(o, "result", schema_describe(v->result));
+	if (v->explain)
+		json_object_set_new(o, "error", schema_describe(v->explain));
+}
+
+static json_t *one_verb(const struct verb *v)
 {
 	AUTO_FREE char *operands = verb_operands(v);
 	json_t *o = json_object(), *opts = json_array();
@@ -146,21 +204,27 @@ static json_t *verb_json(const struct verb *v)
 	for (i = 0; (opt = verb_opt_at(v, i)); i++)
 		json_array_append_new(opts, opt_json(opt));
 	json_object_set_new(o, "options", opts);
+	json_object_set_new(o, "arguments", args_json(v));
+	add_conduct(o, v);
 	return o;
 }
 
-static json_t *help_json(const void *result)
+static json_t *verbs_json(const void *at)
 {
-	const struct help_res *res = result;
-	json_t *o = json_result(), *a = json_array();
-	size_t i;
+	const struct help_res *res = at;
+	json_t *a = json_array();
 
-	for (i = 0; verbs[i]; i++)
+	for (size_t i = 0; verbs[i]; i++)
 		if (!res->verb || res->verb == verbs[i])
-			json_array_append_new(a, verb_json(verbs[i]));
-	json_object_set_new(o, "verbs", a);
-	return o;
+			json_array_append_new(a, one_verb(verbs[i]));
+	return a;
 }
+
+static const struct field help_fields[] = {
+	{ "verbs", FIELD_LIST, 0, "every verb, or the one that was named",
+	  .make = verbs_json },
+	{ NULL },
+};
 
 static const struct verb_opt help_opts[] = {
 	{ "man", 0, OPT_FLAG, NULL, "print the manual page, for man -l -",
@@ -184,16 +248,17 @@ const struct verb verb_help = {
 		"  stet help --man run | man -l -",
 	.opts = help_opts,
 	.args = help_args,
-	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct help_req),
-	.result_size = sizeof(struct help_res),
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON,
 	.run = op_help,
-	.json = help_json,
+	.result_size = sizeof(struct help_res),
+	.result = help_fields,
 };
 
-int op_completion(struct op_ctx *ctx, const void *req, void *res, struct err *e)
+static int op_completion(struct verb_call *c, const void *req, void *res, struct err *e)
 {
-	(void)ctx;
+	(void)c;
 	(void)e;
 	((struct completion_res *)res)->shell =
 		((const struct completion_req *)req)->shell;
@@ -217,9 +282,9 @@ const struct verb verb_completion = {
 		"\n"
 		"  source <(stet completion bash)\n"
 		"  stet completion fish > ~/.config/fish/completions/stet.fish",
-	.flags = VERB_ANYWHERE,
 	.args = completion_args,
 	.request_size = sizeof(struct completion_req),
-	.result_size = sizeof(struct completion_res),
+	.inside = INSIDE_ANYWHERE,
 	.run = op_completion,
+	.result_size = sizeof(struct completion_res),
 };

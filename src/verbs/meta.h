@@ -12,7 +12,6 @@ struct version_req {
 struct version_res {
 	const char *version;
 };
-int op_version(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 struct help_req {
 	struct verb_common common;
@@ -23,7 +22,6 @@ struct help_res {
 	const struct verb *verb; /* NULL: all of them */
 	bool man;
 };
-int op_help(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 struct completion_req {
 	struct verb_common common;
@@ -32,7 +30,6 @@ struct completion_req {
 struct completion_res {
 	const char *shell;
 };
-int op_completion(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 /* ERR_USAGE "unknown command", with the nearest one as hint. */
 int verb_unknown(const char *name, struct err *e);

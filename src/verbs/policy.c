@@ -8,8 +8,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "session/json.h"
-#include "verbs/run.h"
+#include "session/call.h"
 
 /* The policy of the current directory. */
 static int load_here(struct op_ctx *ctx, struct op_policy *p, const char **cwd,
@@ -32,17 +31,17 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int op_policy_check(struct op_ctx *ctx, const void *req, void *result,
+static int op_policy_check(struct verb_call *c, const void *req, void *result,
 			   struct err *e)
 {
 	const struct policy_check_req *rq = req;
 	struct policy_check_res *res = result;
-	const char *home = op_ctx_env(ctx, "HOME"), *cwd;
+	const char *home = op_ctx_env(c->ctx, "HOME"), *cwd;
 	struct text_facts f;
 	int64_t began;
 	int r = 0;
 
-	if (load_here(ctx, &res->policy, &cwd, e) < 0)
+	if (load_here(c->ctx, &res->policy, &cwd, e) < 0)
 		return -1;
 	f = (struct text_facts){ cwd, cwd, home };
 	began = now_ns();
@@ -71,26 +70,42 @@ static int op_policy_check(struct op_ctx *ctx, const void *req, void *result,
 	return r;
 }
 
-static json_t *check_json(const void *result)
+static const char *verdict_word(const void *at)
 {
-	const struct policy_check_res *res = result;
-	const struct verdict *v = &res->verdict;
-	json_t *o = json_result();
-
-	json_object_set_new(o, "judge_us", json_real((double)(res->judge_ns / 10) / 100));
-
-	json_set_str(o, "verdict", verdict_name(v->kind));
-	json_set_str(o, "rule", v->rule);
-	json_set_str(o, "why", v->why);
-	json_set_str(o, "hint", v->hint);
-	if (res->text && v->kind != VERDICT_ALLOW) {
-		json_object_set_new(o, "from", json_integer((json_int_t)v->from));
-		json_object_set_new(o, "to", json_integer((json_int_t)v->to));
-	}
-	json_set_str(o, "policy", policy_hash(res->policy.p));
-	json_set_project(o, res->policy.project);
-	return o;
+	return verdict_name(((const struct policy_check_res *)at)->verdict.kind);
 }
+
+static const char *policy_of_check(const void *at)
+{
+	return policy_hash(((const struct policy_check_res *)at)->policy.p);
+}
+
+static bool has_place(const void *at)
+{
+	const struct policy_check_res *res = at;
+
+	return res->text && res->verdict.kind != VERDICT_ALLOW;
+}
+
+/* Nanoseconds as microseconds: FIELD_KILO divides by 1000, whatever the unit. */
+#define CHECK(field) offsetof(struct policy_check_res, field)
+
+static const struct field policy_check_fields[] = {
+	{ "judge_us", FIELD_KILO, CHECK(judge_ns), "how long it took, in microseconds" },
+	{ "verdict", FIELD_STRING, 0, "allow, defer, checkpoint, ask, deny or kill",
+	  .word = verdict_word },
+	{ "rule", FIELD_STRING, CHECK(verdict.rule), "that decided", FIELD_CAN_NULL },
+	{ "why", FIELD_STRING, CHECK(verdict.why), "its reason", FIELD_CAN_NULL },
+	{ "hint", FIELD_STRING, CHECK(verdict.hint), "what to do instead",
+	  FIELD_CAN_NULL },
+	{ "from", FIELD_COUNT, CHECK(verdict.from), "first byte in the text",
+	  .present = has_place },
+	{ "to", FIELD_COUNT, CHECK(verdict.to), "the byte after the last one",
+	  .present = has_place },
+	{ "policy", FIELD_STRING, 0, "hash of the policy", .word = policy_of_check },
+	{ "", FIELD_OBJECT, CHECK(policy.project), "", FIELD_FLAT, project_fields },
+	{ NULL },
+};
 
 static int check_status(const void *req, const void *result)
 {
@@ -128,92 +143,138 @@ const struct verb verb_policy_check = {
 		"  stet policy check 'cd /; rm -rf *'\n"
 		"  stet policy check -- git push --force",
 	.args = check_args,
-	.flags = VERB_JSON | VERB_COLOR | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_check_req),
-	.result_size = sizeof(struct policy_check_res),
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON | VERB_COLOR,
 	.run = op_policy_check,
-	.json = check_json,
+	.result_size = sizeof(struct policy_check_res),
+	.result = policy_check_fields,
 	.status = check_status,
 	.free = check_free,
 };
 
-static int op_policy_show(struct op_ctx *ctx, const void *req, void *result,
+static int op_policy_show(struct verb_call *c, const void *req, void *result,
 			  struct err *e)
 {
 	struct policy_show_res *res = result;
 	const char *cwd;
 
 	(void)req;
-	return load_here(ctx, &res->policy, &cwd, e);
+	return load_here(c->ctx, &res->policy, &cwd, e);
 }
 
-static const char *project_word(enum project_policy p)
+#define RULE(field) offsetof(struct policy_rule, field)
+
+static const char *rule_verdict(const void *at)
+{
+	return verdict_name(((const struct policy_rule *)at)->verdict);
+}
+
+static const char *rule_origin(const void *at)
+{
+	return conf_origin_name(((const struct policy_rule *)at)->origin);
+}
+
+static const struct field rule_fields[] = {
+	{ "id", FIELD_STRING, RULE(id), "its name" },
+	{ "verdict", FIELD_STRING, 0, "checkpoint, ask, deny or kill",
+	  .word = rule_verdict },
+	{ "origin", FIELD_STRING, 0, "builtin, system, user or project",
+	  .word = rule_origin },
+	{ "group", FIELD_STRING, RULE(group), "rules that belong together",
+	  FIELD_CAN_NULL },
+	{ "diff", FIELD_BOOL, RULE(diff), "it judges changes, not commands" },
+	{ "off", FIELD_BOOL, RULE(off), "another file has switched it off" },
+	{ "why", FIELD_STRING, RULE(why), "its reason", FIELD_CAN_NULL },
+	{ "hint", FIELD_STRING, RULE(hint), "what to do instead", FIELD_CAN_NULL },
+	{ NULL },
+};
+
+#define LIMIT(name, help)                                                       \
+	{                                                                       \
+#name, FIELD_INT64, offsetof(struct policy_limits, name), help, \
+			FIELD_IF_SET                                            \
+	}
+
+static const struct field limit_fields[] = {
+	LIMIT(wall_ms, "time from the start to the end"),
+	LIMIT(cpu_ms, "CPU time"),
+	LIMIT(memory, "bytes"),
+	LIMIT(disk, "bytes"),
+	LIMIT(file, "bytes of one file"),
+	LIMIT(output, "bytes of output"),
+	LIMIT(pids, "processes"),
+	LIMIT(files, "files"),
+	{ NULL },
+};
+
+static const struct op_policy *shown(const void *at)
+{
+	return &((const struct policy_show_res *)at)->policy;
+}
+
+static const char *shown_hash(const void *at)
+{
+	return policy_hash(shown(at)->p);
+}
+
+static const char *shown_default(const void *at)
+{
+	return verdict_name(policy_default(shown(at)->p));
+}
+
+static const char *shown_project(const void *at)
 {
 	static const char *const words[] = { NULL, "allowed", "waiting", "changed" };
 
-	return words[p];
+	return words[shown(at)->project];
 }
 
-static json_t *rule_json(const struct policy_rule *r)
+static json_t *shown_limits(const void *at)
 {
-	json_t *o = json_object();
-
-	json_set_str(o, "id", r->id);
-	json_set_str(o, "verdict", verdict_name(r->verdict));
-	json_set_str(o, "origin", conf_origin_name(r->origin));
-	json_set_str(o, "group", r->group);
-	json_object_set_new(o, "diff", json_boolean(r->diff));
-	json_object_set_new(o, "off", json_boolean(r->off));
-	json_set_str(o, "why", r->why);
-	json_set_str(o, "hint", r->hint);
-	return o;
+	return schema_write(limit_fields, policy_limits(shown(at)->p));
 }
 
-static json_t *limits_json(const struct policy_limits *l)
+static json_t *shown_rules(const void *at)
 {
-	const struct {
-		const char *name;
-		int64_t value;
-	} each[] = {
-		{ "wall_ms", l->wall_ms },
-		{ "cpu_ms", l->cpu_ms },
-		{ "memory", (int64_t)l->memory },
-		{ "disk", (int64_t)l->disk },
-		{ "file", (int64_t)l->file },
-		{ "output", (int64_t)l->output },
-		{ "pids", l->pids },
-		{ "files", l->files },
-	};
-	json_t *o = json_object();
-	size_t i;
-
-	for (i = 0; i < sizeof(each) / sizeof(each[0]); i++)
-		if (each[i].value)
-			json_object_set_new(o, each[i].name, json_integer(each[i].value));
-	return o;
-}
-
-static json_t *show_json(const void *result)
-{
-	const struct op_policy *p = &((const struct policy_show_res *)result)->policy;
-	json_t *o = json_result(), *rules = json_array(), *files = json_object();
+	json_t *a = json_array();
 	struct policy_rule r;
-	size_t i;
 
-	json_set_str(o, "policy", policy_hash(p->p));
-	json_set_str(o, "default", verdict_name(policy_default(p->p)));
-	for (i = 0; i < 3; i++)
-		json_set_str(files, conf_origin_name((enum conf_origin)(i + 1)),
-			     p->files[i]);
-	json_object_set_new(o, "files", files);
-	json_set_str(o, "project", project_word(p->project));
-	json_set_project(o, p->project);
-	json_object_set_new(o, "limits", limits_json(policy_limits(p->p)));
-	for (i = 0; policy_rule_at(p->p, i, &r); i++)
-		json_array_append_new(rules, rule_json(&r));
-	json_object_set_new(o, "rules", rules);
-	return o;
+	for (size_t i = 0; policy_rule_at(shown(at)->p, i, &r); i++)
+		json_array_append_new(a, schema_write(rule_fields, &r));
+	return a;
 }
+
+#define FILE_FROM(name, i)                                                          \
+	{                                                                           \
+		name, FIELD_STRING, offsetof(struct op_policy, files[i]), "a path", \
+			FIELD_CAN_NULL                                              \
+	}
+
+static const struct field file_fields[] = {
+	FILE_FROM("system", 0),
+	FILE_FROM("user", 1),
+	FILE_FROM("project", 2),
+	{ NULL },
+};
+
+#define SHOW(field) offsetof(struct policy_show_res, field)
+
+static const struct field policy_show_fields[] = {
+	{ "policy", FIELD_STRING, 0, "hash of the policy", .word = shown_hash },
+	{ "default", FIELD_STRING, 0, "verdict where no rule matches",
+	  .word = shown_default },
+	{ "files", FIELD_OBJECT, SHOW(policy), "that it comes from",
+	  .fields = file_fields },
+	{ "project", FIELD_STRING, 0, "allowed, waiting or changed", FIELD_CAN_NULL,
+	  .word = shown_project },
+	{ "", FIELD_OBJECT, SHOW(policy.project), "", FIELD_FLAT, project_fields },
+	{ "limits", FIELD_OBJECT, 0, "those that are set", .fields = limit_fields,
+	  .make = shown_limits },
+	{ "rules", FIELD_LIST, 0, "all of them", .fields = rule_fields,
+	  .make = shown_rules },
+	{ NULL },
+};
 
 static void show_free(void *result)
 {
@@ -226,11 +287,12 @@ const struct verb verb_policy_show = {
 	.description =
 		"Prints the policy that is in force in the current directory: its hash, the "
 		"files it comes from, its limits, and every rule with its verdict and origin.",
-	.flags = VERB_JSON | VERB_COLOR | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_show_req),
-	.result_size = sizeof(struct policy_show_res),
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON | VERB_COLOR,
 	.run = op_policy_show,
-	.json = show_json,
+	.result_size = sizeof(struct policy_show_res),
+	.result = policy_show_fields,
 	.free = show_free,
 };
 
@@ -251,7 +313,7 @@ static void take_test(void *arg, const struct policy_test *t)
 	f->got = verdict_name(t->got.kind);
 }
 
-static int op_policy_test(struct op_ctx *ctx, const void *req, void *result,
+static int op_policy_test(struct verb_call *c, const void *req, void *result,
 			  struct err *e)
 {
 	const struct policy_test_req *rq = req;
@@ -261,9 +323,9 @@ static int op_policy_test(struct op_ctx *ctx, const void *req, void *result,
 	int r;
 
 	if (rq->file)
-		r = op_policy_load_file(ctx, rq->file, &p, e);
+		r = op_policy_load_file(c->ctx, rq->file, &p, e);
 	else
-		r = load_here(ctx, &p, &cwd, e);
+		r = load_here(c->ctx, &p, &cwd, e);
 	if (r == 0)
 		res->failed = policy_run_tests(p.p, rq->file ? CONF_USER : CONF_BUILTIN,
 					       take_test, res);
@@ -272,26 +334,24 @@ static int op_policy_test(struct op_ctx *ctx, const void *req, void *result,
 	return r;
 }
 
-static json_t *test_json(const void *result)
-{
-	const struct policy_test_res *res = result;
-	json_t *o = json_result(), *a = json_array();
-	size_t i;
+#define FAILURE(field) offsetof(struct policy_failure, field)
+#define TEST(field) offsetof(struct policy_test_res, field)
 
-	json_object_set_new(o, "run", json_integer((json_int_t)res->run));
-	json_object_set_new(o, "failed", json_integer((json_int_t)res->failed));
-	for (i = 0; i < res->failures_count; i++) {
-		json_t *f = json_object();
+static const struct field failure_fields[] = {
+	{ "rule", FIELD_STRING, FAILURE(rule), "whose test it is" },
+	{ "text", FIELD_STRING, FAILURE(text), "that was judged" },
+	{ "want", FIELD_STRING, FAILURE(want), "the verdict that the test names" },
+	{ "got", FIELD_STRING, FAILURE(got), "the verdict" },
+	{ NULL },
+};
 
-		json_set_str(f, "rule", res->failures[i].rule);
-		json_set_str(f, "text", res->failures[i].text);
-		json_set_str(f, "want", res->failures[i].want);
-		json_set_str(f, "got", res->failures[i].got);
-		json_array_append_new(a, f);
-	}
-	json_object_set_new(o, "failures", a);
-	return o;
-}
+static const struct field policy_test_fields[] = {
+	{ "run", FIELD_COUNT, TEST(run), "tests in all" },
+	{ "failed", FIELD_COUNT, TEST(failed), "tests with another verdict" },
+	{ "failures", FIELD_LIST, TEST(failures), "one by one", .fields = failure_fields,
+	  .count = TEST(failures_count), .stride = sizeof(struct policy_failure) },
+	{ NULL },
+};
 
 static int test_status(const void *req, const void *result)
 {
@@ -324,16 +384,17 @@ const struct verb verb_policy_test = {
 		"rules in that file, together with the built-in ones. A file that is no policy "
 		"is refused with its line and the reason.",
 	.args = test_args,
-	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_test_req),
-	.result_size = sizeof(struct policy_test_res),
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON,
 	.run = op_policy_test,
-	.json = test_json,
+	.result_size = sizeof(struct policy_test_res),
+	.result = policy_test_fields,
 	.status = test_status,
 	.free = test_free,
 };
 
-static int op_policy_explain(struct op_ctx *ctx, const void *req, void *result,
+static int op_policy_explain(struct verb_call *c, const void *req, void *result,
 			     struct err *e)
 {
 	const struct policy_explain_req *rq = req;
@@ -341,7 +402,7 @@ static int op_policy_explain(struct op_ctx *ctx, const void *req, void *result,
 	const char *cwd;
 	size_t i;
 
-	if (load_here(ctx, &res->policy, &cwd, e) < 0)
+	if (load_here(c->ctx, &res->policy, &cwd, e) < 0)
 		return -1;
 	for (i = 0; policy_rule_at(res->policy.p, i, &res->rule); i++)
 		if (strcmp(res->rule.id, rq->rule) == 0)
@@ -354,15 +415,13 @@ static int op_policy_explain(struct op_ctx *ctx, const void *req, void *result,
 	return err_hint(e, "see: stet policy show");
 }
 
-static json_t *explain_json(const void *result)
-{
-	const struct policy_explain_res *res = result;
-	json_t *o = json_result();
+#define EXPLAIN(field) offsetof(struct policy_explain_res, field)
 
-	json_object_set_new(o, "rule", rule_json(&res->rule));
-	json_set_str(o, "yaml", res->text);
-	return o;
-}
+static const struct field policy_explain_fields[] = {
+	{ "rule", FIELD_OBJECT, EXPLAIN(rule), "the rule", .fields = rule_fields },
+	{ "yaml", FIELD_STRING, EXPLAIN(text), "as it stands in its file" },
+	{ NULL },
+};
 
 static void explain_free(void *result)
 {
@@ -384,25 +443,26 @@ const struct verb verb_policy_explain = {
 		       "\n"
 		       "  stet policy explain rm.outside",
 	.args = explain_args,
-	.flags = VERB_JSON | VERB_ANYWHERE,
 	.request_size = sizeof(struct policy_explain_req),
-	.result_size = sizeof(struct policy_explain_res),
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON,
 	.run = op_policy_explain,
-	.json = explain_json,
+	.result_size = sizeof(struct policy_explain_res),
+	.result = policy_explain_fields,
 	.free = explain_free,
 };
 
-static int op_allow(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_allow(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct allow_req *rq = req;
 	struct allow_res *res = result;
 	char *dir;
 	int r;
 
-	if (op_ctx_realpath(ctx, rq->dir ? rq->dir : ".", &dir, e) < 0)
+	if (op_ctx_realpath(c->ctx, rq->dir ? rq->dir : ".", &dir, e) < 0)
 		return -1;
 	res->revoked = rq->revoke;
-	r = op_policy_allow(ctx, dir, rq->revoke, res->hash, &res->file, e);
+	r = op_policy_allow(c->ctx, dir, rq->revoke, res->hash, &res->file, e);
 	if (r < 0) {
 		free(res->file);
 		res->file = NULL;
@@ -411,16 +471,26 @@ static int op_allow(struct op_ctx *ctx, const void *req, void *result, struct er
 	return r;
 }
 
-static json_t *allow_json(const void *result)
+static json_t *is_allowed(const void *at)
 {
-	const struct allow_res *res = result;
-	json_t *o = json_result();
-
-	json_set_bytes(o, "file", res->file, strlen(res->file));
-	json_object_set_new(o, "allowed", json_boolean(!res->revoked));
-	json_set_str(o, "hash", res->revoked ? NULL : res->hash);
-	return o;
+	return json_boolean(!((const struct allow_res *)at)->revoked);
 }
+
+static const char *allowed_hash(const void *at)
+{
+	const struct allow_res *res = at;
+
+	return res->revoked ? NULL : res->hash;
+}
+
+static const struct field allow_fields[] = {
+	{ "file", FIELD_STRING, offsetof(struct allow_res, file),
+	  "the project's policy" },
+	{ "allowed", FIELD_BOOL, 0, "it is in force now", .make = is_allowed },
+	{ "hash", FIELD_STRING, 0, "of the file that is in force", FIELD_CAN_NULL,
+	  .word = allowed_hash },
+	{ NULL },
+};
 
 static void allow_free(void *result)
 {
@@ -450,10 +520,11 @@ const struct verb verb_allow = {
 		"  stet allow --revoke ~/src/project",
 	.opts = allow_opts,
 	.args = allow_args,
-	.flags = VERB_JSON,
 	.request_size = sizeof(struct allow_req),
-	.result_size = sizeof(struct allow_res),
+	.effect = EFFECT_STORE,
+	.flags = VERB_JSON,
 	.run = op_allow,
-	.json = allow_json,
+	.result_size = sizeof(struct allow_res),
+	.result = allow_fields,
 	.free = allow_free,
 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/prune.h"
 
-#include "session/json.h"
-#include "txn/end.h"
-#include "txn/find.h"
+#include "session/call.h"
 #include "txn/prune.h"
 
 #define AT(field) offsetof(struct prune_req, field)
@@ -19,45 +17,30 @@ static const struct verb_arg args[] = {
 	{ NULL },
 };
 
-int op_prune(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static const struct verb_states states = {
+	.in = IN(TXN_GONE),
+	.refusals = { { ~IN(TXN_GONE), ", only what was rolled back is pruned",
+			"stet rollback @" } },
+};
+
+static int op_prune(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct prune_req *rq = req;
 	struct prune_res *res = result;
-	struct txn t = { .lock = -1 };
-	struct home *h;
-	int64_t id = 0;
-	int r = 0;
 
-	if (op_ctx_look(ctx, &h, e) < 0)
-		return -1;
-	if (rq->txn) {
-		if (op_ctx_txn(ctx, rq->txn, &t, e) < 0)
-			return -1;
-		id = t.rec.id;
-		if (t.rec.state != TXN_ROLLED_BACK) {
-			r = err_set(e, ERR_STATE,
-				    "t%lld is %s, only what was rolled back is pruned",
-				    (long long)id, txn_look_name(txn_look(&t.rec)));
-			err_hint(e, "stet rollback t%lld", (long long)id);
-		}
-		txn_close(&t);
-	}
 	res->dry_run = rq->dry_run;
-	return r < 0 ? r : txn_prune(h, id, rq->dry_run, &res->done, e);
+	return txn_prune(c->h, c->t.rec.id, rq->dry_run, &res->done, e);
 }
 
-static json_t *prune_json(const void *result)
-{
-	const struct prune_res *res = result;
-	json_t *o = json_result();
+#define RES(field) offsetof(struct prune_res, field)
 
-	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
-	json_object_set_new(o, "transactions",
-			    json_integer((json_int_t)res->done.transactions));
-	json_object_set_new(o, "orphans", json_integer((json_int_t)res->done.orphans));
-	json_object_set_new(o, "bytes", json_integer((json_int_t)res->done.bytes));
-	return o;
-}
+static const struct field prune_fields[] = {
+	{ "dry_run", FIELD_BOOL, RES(dry_run), "nothing was deleted" },
+	{ "transactions", FIELD_UINT64, RES(done.transactions), "whose data went" },
+	{ "orphans", FIELD_UINT64, RES(done.orphans), "leftovers of crashes that went" },
+	{ "bytes", FIELD_UINT64, RES(done.bytes), "given back" },
+	{ NULL },
+};
 
 const struct verb verb_prune = {
 	.name = "prune",
@@ -70,9 +53,13 @@ const struct verb verb_prune = {
 		"  stet prune --dry-run",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct prune_req),
-	.result_size = sizeof(struct prune_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN_NAMED,
+	.states = &states,
+	.effect = EFFECT_STORE,
+	.flags = VERB_JSON | VERB_QUIET,
 	.run = op_prune,
-	.json = prune_json,
+	.result_size = sizeof(struct prune_res),
+	.result = prune_fields,
 };

@@ -15,6 +15,4 @@ struct prune_res {
 	struct prune_result done;
 };
 
-int op_prune(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 #endif

@@ -5,27 +5,20 @@
 #include "commit/commit.h"
 #include "commit/recover.h"
 #include "commit/verify.h"
+#include "session/call.h"
 #include "session/json.h"
 
-int op_recover(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_recover(struct verb_call *c, const void *req, void *result, struct err *e)
 {
-	struct recover_res *res = result;
-	struct home *h;
-
 	(void)req;
-	if (op_ctx_open(ctx, &h, e) < 0)
-		return -1;
-	return txn_recover(h, &res->operations, e);
+	return txn_recover(c->h, &((struct recover_res *)result)->operations, e);
 }
 
-static json_t *recover_json(const void *res)
-{
-	json_t *o = json_result();
-
-	json_object_set_new(o, "operations",
-			    json_integer(((const struct recover_res *)res)->operations));
-	return o;
-}
+static const struct field recover_fields[] = {
+	{ "operations", FIELD_UNSIGNED, offsetof(struct recover_res, operations),
+	  "that were finished or reversed" },
+	{ NULL },
+};
 
 const struct verb verb_recover = {
 	.name = "recover",
@@ -34,11 +27,13 @@ const struct verb verb_recover = {
 		"Goes on with every commit, undo and redo that did not end because stet was "
 		"killed or the machine went down: forward where that is possible, back where "
 		"the host changed meanwhile. Every verb does this first by itself.",
-	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct recover_req),
-	.result_size = sizeof(struct recover_res),
+	.home = HOME_OPEN,
+	.effect = EFFECT_HOST,
+	.flags = VERB_JSON | VERB_QUIET,
 	.run = op_recover,
-	.json = recover_json,
+	.result_size = sizeof(struct recover_res),
+	.result = recover_fields,
 };
 
 static void note(void *arg, const char *what)
@@ -53,37 +48,43 @@ static void check_free(void *res)
 	strv_free(((struct check_res *)res)->wrong);
 }
 
-int op_check(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_check(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	struct check_res *res = result;
-	struct home *h;
 
 	(void)req;
-	if (op_ctx_look(ctx, &h, e) < 0)
-		return -1;
-	if (txn_verify(h, note, res, &res->transactions, e) < 0) {
-		check_free(res);
-		return -1;
-	}
-	return 0;
+	if (txn_verify(c->h, note, res, &res->transactions, e) == 0)
+		return 0;
+	check_free(res);
+	return -1;
 }
 
-static json_t *check_json(const void *result)
+static json_t *wrong_things(const void *at)
 {
-	const struct check_res *res = result;
-	json_t *o = json_result(), *a = json_array();
-	size_t i;
+	const struct check_res *res = at;
+	json_t *a = json_array();
 
-	for (i = 0; res->wrong && res->wrong[i]; i++) {
-		json_t *j = json_object();
+	for (size_t i = 0; res->wrong && res->wrong[i]; i++) {
+		json_t *o = json_object();
 
-		json_set_str(j, "what", res->wrong[i]);
-		json_array_append_new(a, j);
+		json_set_str(o, "what", res->wrong[i]);
+		json_array_append_new(a, o);
 	}
-	json_object_set_new(o, "transactions", json_integer(res->transactions));
-	json_object_set_new(o, "wrong", a);
-	return o;
+	return a;
 }
+
+static const struct field wrong_fields[] = {
+	{ "what", FIELD_STRING, 0, "a sentence about it" },
+	{ NULL },
+};
+
+static const struct field check_fields[] = {
+	{ "transactions", FIELD_UNSIGNED, offsetof(struct check_res, transactions),
+	  "that were looked at" },
+	{ "wrong", FIELD_LIST, 0, "what is not as it should be", .fields = wrong_fields,
+	  .make = wrong_things },
+	{ NULL },
+};
 
 static int check_status(const void *req, const void *res)
 {
@@ -98,11 +99,12 @@ const struct verb verb_check = {
 		"Compares the journal with the stores and the host: every transaction's data, "
 		"every list of changes, everything that an undo would need. Changes nothing. "
 		"The exit status is 7 if something is wrong.",
-	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct check_req),
-	.result_size = sizeof(struct check_res),
+	.home = HOME_LOOK,
+	.flags = VERB_JSON | VERB_QUIET,
 	.run = op_check,
-	.json = check_json,
+	.result_size = sizeof(struct check_res),
+	.result = check_fields,
 	.status = check_status,
 	.free = check_free,
 };

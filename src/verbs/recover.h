@@ -12,8 +12,6 @@ struct recover_res {
 	unsigned operations; /* finished or reversed */
 };
 
-int op_recover(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 struct check_req {
 	struct verb_common common;
 };
@@ -22,8 +20,5 @@ struct check_res {
 	unsigned transactions; /* looked at */
 	char **wrong;	       /* what is not as it should be; NULL-ended or NULL */
 };
-
-/* Finding something wrong is no failure, but has a status of its own: ERR_CORRUPT. */
-int op_check(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 #endif

@@ -7,11 +7,9 @@
 #include "diff/list.h"
 #include "inplace/back.h"
 #include "inplace/inplace.h"
+#include "session/call.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "session/paths.h"
-#include "txn/end.h"
-#include "txn/find.h"
 #include "txn/state.h"
 #include "verbs/checkpoint.h"
 
@@ -39,13 +37,9 @@ static const struct verb_arg args[] = {
 
 static int preview(const struct txn_record *rec, struct change_totals *t, struct err *e)
 {
-	enum txn_look look = txn_look(rec);
 	struct txn_sides s;
 	int r;
 
-	if (look != TXN_PENDING && look != TXN_INTERRUPTED)
-		return err_set(e, ERR_STATE, "t%lld is %s: it cannot be rolled back",
-			       (long long)rec->id, txn_look_name(look));
 	r = txn_sides_open(rec, &s, e);
 	if (r == 0)
 		r = change_count(s.v, s.n, t, e);
@@ -117,76 +111,112 @@ static int check_options(const struct rollback_req *rq, const struct txn_record 
 		       "--ours and --theirs are for a transaction that worked in place");
 }
 
-int op_rollback(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
+{
+	const struct rollback_req *rq = req;
+	int64_t seq;
+
+	if (rq->to)
+		return point_parse(rq->to, "--to", &seq, e);
+	if (!ctx->only)
+		return 0;
+	err_set(e, ERR_DENIED,
+		"a transaction cannot be given up from inside: who started it decides");
+	return err_hint(e, "go back to a checkpoint: stet rollback --to N");
+}
+
+static const struct verb_states states = {
+	.in = IN(TXN_PENDING) | IN(TXN_INTERRUPTED),
+	.refusals = { { IN(TXN_RUNNING), NULL, "end its command first, then try again" },
+		      { IN(TXN_KEPT), NULL, "stet undo @ takes that back" } },
+};
+
+static const struct verb_states *states_of(const void *req)
+{
+	static const struct verb_states preview = {
+		.in = IN(TXN_PENDING) | IN(TXN_INTERRUPTED),
+		.refusals = { { ~0u, ": it cannot be rolled back", NULL } },
+	};
+	const struct rollback_req *rq = req;
+
+	return rq->to ? &states_of_timeline : rq->dry_run ? &preview : &states;
+}
+
+static int op_rollback(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct rollback_req *rq = req;
 	struct rollback_res *res = result;
-	struct txn t = { .lock = -1 };
-	struct home *h;
-	int r;
+	int r = check_options(rq, &c->t.rec, e);
 
 	res->to = -1;
-	if (ctx->only && !rq->to) {
-		err_set(e, ERR_DENIED,
-			"a transaction cannot be given up from inside: who started it decides");
-		return err_hint(e, "go back to a checkpoint: stet rollback --to N");
-	}
-	if ((rq->to && point_parse(rq->to, "--to", &res->to, e) < 0) ||
-	    op_ctx_look(ctx, &h, e) < 0 || op_ctx_txn(ctx, rq->txn, &t, e) < 0)
-		return -1;
 	res->dry_run = rq->dry_run;
-	r = check_options(rq, &t.rec, e);
 	if (r == 0 && rq->to)
-		r = go_to(h, &t, rq, res, e);
+		r = point_parse(rq->to, "--to", &res->to, e) < 0
+			    ? -1
+			    : go_to(c->h, &c->t, rq, res, e);
 	else if (r == 0 && rq->dry_run)
-		r = preview(&t.rec, &res->totals, e);
+		r = preview(&c->t.rec, &res->totals, e);
 	if (r == 0 && !rq->to)
-		r = give_up(ctx, h, &t, rq, res, e);
-	/* Who explains a conflict must know of which transaction. */
-	if (r == 0 || res->conflicts.n) {
-		res->rec = t.rec;
-		memset(&t.rec, 0, sizeof(t.rec));
-	}
-	txn_close(&t);
+		r = give_up(c->ctx, c->h, &c->t, rq, res, e);
 	return r;
 }
 
-static json_t *rollback_json(const void *result)
+static bool is_counted(const void *at)
 {
-	const struct rollback_res *res = result;
-	json_t *o = json_result();
+	const struct rollback_res *res = at;
 
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
-	if (res->dry_run || res->to >= 0)
-		json_object_set_new(o, "totals", json_totals(&res->totals));
-	if (txn_in_place(&res->rec))
-		json_object_set_new(o, "kept", json_integer((json_int_t)res->kept));
-	if (res->to >= 0) {
-		json_object_set_new(o, "to", json_integer(res->to));
-		json_object_set_new(o, "paused_us", json_integer(res->paused_us));
-		json_object_set_new(o, "before",
-				    res->dry_run ? json_null()
-						 : json_integer(res->gone.before));
-		json_object_set_new(o, "after",
-				    res->gone.after ? json_integer(res->gone.after)
-						    : json_null());
-	}
-	return o;
+	return res->dry_run || res->to >= 0;
 }
 
-static void explain(const void *res, json_t *error)
+static bool is_in_place(const void *at)
 {
-	json_set_notes(error, "conflicts",
-		       &((const struct rollback_res *)res)->conflicts);
+	return ((const struct rollback_res *)at)->txn.in_place;
 }
+
+static bool is_to_checkpoint(const void *at)
+{
+	return ((const struct rollback_res *)at)->to >= 0;
+}
+
+static json_t *before(const void *at)
+{
+	const struct rollback_res *res = at;
+
+	return res->dry_run ? json_null() : json_integer(res->gone.before);
+}
+
+#define RES(field) offsetof(struct rollback_res, field)
+
+static const struct field explained[] = {
+	{ "conflicts", FIELD_NOTES, RES(conflicts), "paths that others changed, too" },
+	{ NULL },
+};
+
+static const struct field rollback_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "dry_run", FIELD_BOOL, RES(dry_run), "nothing was done" },
+	{ "totals", FIELD_OBJECT, RES(totals), "what is thrown away, or changes",
+	  .fields = totals_fields, .present = is_counted },
+	{ "kept", FIELD_UINT64, RES(kept),
+	  "in place: paths that were left as others have changed them",
+	  .present = is_in_place },
+	{ "to", FIELD_INT64, RES(to), "the checkpoint", .present = is_to_checkpoint },
+	{ "paused_us", FIELD_INT64, RES(paused_us), "how long the processes were stopped",
+	  .present = is_to_checkpoint },
+	{ "before", FIELD_INT64, 0, "checkpoint of the state before", FIELD_CAN_NULL,
+	  .present = is_to_checkpoint, .make = before },
+	{ "after", FIELD_INT64, RES(gone.after),
+	  "checkpoint of the state after; null: nothing differed", FIELD_NULL_0,
+	  .present = is_to_checkpoint },
+	{ NULL },
+};
 
 static void rollback_free(void *result)
 {
 	struct rollback_res *res = result;
 
 	path_notes_free(&res->conflicts);
-	txn_record_free(&res->rec);
+	txn_facts_free(&res->txn);
 }
 
 const struct verb verb_rollback = {
@@ -220,11 +250,18 @@ const struct verb verb_rollback = {
 		"  stet rollback --to 3",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET | VERB_INSIDE,
+	.check = check,
 	.request_size = sizeof(struct rollback_req),
-	.result_size = sizeof(struct rollback_res),
+	.home = HOME_LOOK,
+	.target = TARGET_TXN,
+	.states = &states,
+	.states_of = states_of,
+	.effect = EFFECT_HOST,
+	.inside = INSIDE_ASKS,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_rollback,
-	.json = rollback_json,
-	.explain = explain,
+	.result_size = sizeof(struct rollback_res),
+	.result = rollback_fields,
+	.explain = explained,
 	.free = rollback_free,
 };

@@ -4,6 +4,7 @@
 
 #include "commit/commit.h"
 #include "diff/change.h"
+#include "session/facts.h"
 #include "session/verb.h"
 #include "timeline/timeline.h"
 
@@ -17,7 +18,7 @@ struct rollback_req {
 };
 
 struct rollback_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	bool dry_run;
 	struct change_totals totals; /* of a dry run, or of --to: counting takes time */
 	int64_t to;		     /* -1: the whole transaction was thrown away */
@@ -27,7 +28,5 @@ struct rollback_res {
 	struct path_notes conflicts;
 	uint64_t kept;
 };
-
-int op_rollback(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 #endif

@@ -13,9 +13,9 @@
 #include "host/early.h"
 #include "inplace/back.h"
 #include "inplace/inplace.h"
+#include "session/call.h"
 #include "session/diffrule.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "session/sandbox.h"
 #include "snap/foreign.h"
 #include "timeline/timeline.h"
@@ -258,7 +258,7 @@ void run_res_free(struct run_res *r)
 	free(r->paths);
 	free(r->not_copied);
 	commit_result_free(&r->commit);
-	txn_record_free(&r->rec);
+	txn_facts_free(&r->txn);
 }
 
 /* Finds an object that the command could not have written: all the kernel says is EOVERFLOW. */
@@ -309,11 +309,11 @@ int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 		housekeep(h, res->fate == RUN_PENDING ? t : NULL,
 			  change_total(&res->totals));
 	/* The record goes on to the result, with the state it has now. */
-	res->rec = t->rec;
+	res->txn.rec = t->rec;
 	memset(&t->rec, 0, sizeof(t->rec));
 	if (r < 0) {
 		err_wrap(e, "the command ended with status %d, but t%lld",
-			 res->run.status, (long long)res->rec.id);
+			 res->run.status, (long long)res->txn.rec.id);
 		run_res_free(res);
 	}
 	return r;
@@ -385,7 +385,7 @@ static int parse_backend(const struct run_req *rq, struct sandbox_ask *ask, stru
 	return 0;
 }
 
-int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_run(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct run_req *rq = req;
 	struct sandbox_ask ask = {
@@ -409,9 +409,9 @@ int op_run(struct op_ctx *ctx, const void *req, void *result, struct err *e)
 	if ((rq->name && run_check_name(rq->name, e) < 0) ||
 	    parse_points(rq->checkpoint, &ask, e) < 0 || parse_backend(rq, &ask, e) < 0 ||
 	    sandbox_env_check(rq->sandbox.env, e) < 0 ||
-	    sandbox_open(ctx, &ask, &sb, e) < 0)
+	    sandbox_open(c->ctx, &ask, &sb, e) < 0)
 		return -1;
-	r = run_execute(ctx, &sb, rq, result, e);
+	r = run_execute(c->ctx, &sb, rq, result, e);
 	sandbox_close(&sb);
 	return r;
 }
@@ -428,52 +428,159 @@ const char *run_fate_name(enum run_fate f)
 	return names[f];
 }
 
-void json_set_project(json_t *o, enum project_policy p)
+/* --- rows about a struct run_result --- */
+
+static bool is_limit(const void *at)
 {
-	if (p > PROJECT_ALLOWED)
-		json_set_str(o, "project_policy",
-			     p == PROJECT_CHANGED ? "changed" : "waiting");
+	return ((const struct run_result *)at)->reason == RUN_LIMIT;
 }
 
-void json_set_not_copied(json_t *o, const struct run_res *res)
+static const char *reason(const void *at)
 {
-	if (res->not_copied)
-		json_set_str(o, "not_copied", res->not_copied);
+	return run_reason_name(((const struct run_result *)at)->reason);
 }
 
-json_t *run_json(const void *result)
+static const char *not_executed(const void *at)
 {
-	const struct run_res *res = result;
-	json_t *o = json_result(), *refusal;
+	const struct run_result *r = at;
 
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "fate", json_string(run_fate_name(res->fate)));
-	json_object_set_new(o, "exit", json_integer(res->run.status));
-	json_object_set_new(o, "reason", json_string(run_reason_name(res->run.reason)));
-	if (res->run.reason == RUN_POLICY)
-		json_set_str(o, "rule", res->run.gate.rule);
-	json_set_project(o, res->project);
-	json_set_not_copied(o, res);
-	json_object_set_new(o, "changes", json_totals(&res->totals));
-	json_object_set_new(o, "setup_us", json_integer(res->run.setup_us));
-	json_object_set_new(o, "run_us", json_integer(res->run.run_us));
-	if (res->run.reason == RUN_LIMIT)
-		json_object_set_new(o, "limit", json_limit(&res->run.hit));
-	if (res->run.exec_errno)
-		json_set_str(o, "not_executed", strerror(res->run.exec_errno));
-	if (res->run.lost_errno)
-		json_set_str(o, "output_lost", strerror(res->run.lost_errno));
-	if (res->fate == RUN_COMMITTED)
-		json_object_set_new(o, "op", json_integer(res->commit.op));
-	if (res->refusal.kind) {
-		refusal = json_error_detail(&res->refusal);
-		commit_explain(&res->commit, refusal);
-		json_object_set_new(o, "error", refusal);
-	} else if (res->run.reason == RUN_ERROR) {
-		json_object_set_new(o, "error", json_error_detail(&res->run.trouble));
-	}
+	return r->exec_errno ? strerror(r->exec_errno) : NULL;
+}
+
+#define RUN(field) offsetof(struct run_result, field)
+
+const struct field run_end_fields[] = {
+	{ "exit", FIELD_INT, RUN(status), "exit status, as a shell sees it" },
+	{ "reason", FIELD_STRING, 0, "why the command ended: exit, signal, timeout, …",
+	  .word = reason },
+	{ NULL },
+};
+
+const struct field run_limit_fields[] = {
+	{ "limit", FIELD_OBJECT, RUN(hit), "that was passed", .fields = limit_fields,
+	  .present = is_limit },
+	{ NULL },
+};
+
+static bool is_not_executed(const void *at)
+{
+	return ((const struct run_result *)at)->exec_errno;
+}
+
+const struct field run_exec_fields[] = {
+	{ "not_executed", FIELD_STRING, 0, "why it could not be executed",
+	  .present = is_not_executed, .word = not_executed },
+	{ NULL },
+};
+
+static bool is_output_lost(const void *at)
+{
+	return ((const struct run_result *)at)->lost_errno;
+}
+
+static const char *output_lost(const void *at)
+{
+	return strerror(((const struct run_result *)at)->lost_errno);
+}
+
+const struct field run_lost_fields[] = {
+	{ "output_lost", FIELD_STRING, 0, "why output could not be passed on",
+	  .present = is_output_lost, .word = output_lost },
+	{ NULL },
+};
+
+/* --- rows about a struct run_res --- */
+
+static const char *fate(const void *at)
+{
+	return run_fate_name(((const struct run_res *)at)->fate);
+}
+
+static bool is_by_policy(const void *at)
+{
+	return ((const struct run_res *)at)->run.reason == RUN_POLICY;
+}
+
+static bool is_committed(const void *at)
+{
+	return ((const struct run_res *)at)->fate == RUN_COMMITTED;
+}
+
+static bool is_refused(const void *at)
+{
+	return ((const struct run_res *)at)->refusal.kind;
+}
+
+static bool has_error(const void *at)
+{
+	return is_refused(at) || ((const struct run_res *)at)->run.reason == RUN_ERROR;
+}
+
+/* Why a commit was refused or else, if the sandbox ended before the command did, why. */
+static json_t *error(const void *at)
+{
+	const struct run_res *res = at;
+	json_t *o = schema_write(error_fields,
+				 is_refused(at) ? &res->refusal : &res->run.trouble);
+
+	if (is_refused(at))
+		schema_add(o, refused_fields, &res->commit);
 	return o;
 }
+
+#define RES(field) offsetof(struct run_res, field)
+
+static const struct field run_error_fields[] = {
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, error_fields },
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, refused_fields },
+	{ NULL },
+};
+
+const struct field run_not_copied_fields[] = {
+	{ "not_copied", FIELD_STRING, RES(not_copied),
+	  "an object of another owner that the command could not write", FIELD_IF_SET },
+	{ NULL },
+};
+
+const struct field run_op_fields[] = {
+	{ "op", FIELD_INT64, RES(commit.op), "number of the commit",
+	  .present = is_committed },
+	{ NULL },
+};
+
+const struct field run_refusal_fields[] = {
+	{ "error", FIELD_OBJECT, 0, "why the commit was refused",
+	  .fields = run_error_fields, .present = is_refused, .make = error },
+	{ NULL },
+};
+
+const struct field run_fate_fields[] = {
+	{ "fate", FIELD_STRING, 0, "pending, committed, rolled back or dropped",
+	  .word = fate },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_end_fields },
+	{ "rule", FIELD_TEXT, RES(run.gate.rule), "that ended the command",
+	  .present = is_by_policy },
+	{ "", FIELD_OBJECT, RES(project), "", FIELD_FLAT, project_fields },
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, run_not_copied_fields },
+	{ "changes", FIELD_OBJECT, RES(totals), "of the command",
+	  .fields = totals_fields },
+	{ "setup_us", FIELD_INT64, RES(run.setup_us), "making the sandbox" },
+	{ "run_us", FIELD_INT64, RES(run.run_us), "the command itself" },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_limit_fields },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_exec_fields },
+	{ "", FIELD_OBJECT, RES(run), "", FIELD_FLAT, run_lost_fields },
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, run_op_fields },
+	{ "error", FIELD_OBJECT, 0,
+	  "why the commit was refused, or why the sandbox ended",
+	  .fields = run_error_fields, .present = has_error, .make = error },
+	{ NULL },
+};
+
+static const struct field run_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "", FIELD_OBJECT, 0, "", FIELD_FLAT, run_fate_fields },
+	{ NULL },
+};
 
 int run_status(const void *req, const void *res)
 {
@@ -533,11 +640,13 @@ const struct verb verb_run = {
 		"  stet run --hide ~/.ssh --write-through ~/.cache -- bash",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_QUIET | VERB_RUNS | VERB_ANYWHERE,
 	.request_size = sizeof(struct run_req),
-	.result_size = sizeof(struct run_res),
+	.effect = EFFECT_RUNS,
+	.inside = INSIDE_ANYWHERE,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_run,
-	.json = run_json,
+	.result_size = sizeof(struct run_res),
+	.result = run_fields,
 	.status = run_status,
 	.free = run_free,
 };

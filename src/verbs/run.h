@@ -5,6 +5,7 @@
 #include "commit/commit.h"
 #include "diff/change.h"
 #include "runner/runner.h"
+#include "session/facts.h"
 #include "session/limits.h"
 #include "session/policy_files.h"
 #include "session/sandbox.h"
@@ -60,7 +61,7 @@ enum run_fate {
 const char *run_fate_name(enum run_fate f);
 
 struct run_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	struct run_result run;
 	enum run_fate fate;
 	bool decided; /* the options said what to do: nobody need be asked */
@@ -79,11 +80,12 @@ struct run_res {
 	struct err refusal; /* of the commit that the options asked for; kind 0: none */
 };
 
-/* Sets "project_policy" if there is one that is not in force. */
-void json_set_project(json_t *o, enum project_policy p);
-
-/* Sets "not_copied" to res->not_copied if there is one. */
-void json_set_not_copied(json_t *o, const struct run_res *res);
+/* Rows of a result, about a struct run_res, … */
+extern const struct field run_fate_fields[], run_op_fields[], run_refusal_fields[],
+	run_not_copied_fields[];
+/* … and about a struct run_result. */
+extern const struct field run_end_fields[], run_limit_fields[], run_exec_fields[],
+	run_lost_fields[];
 
 void run_res_free(struct run_res *res);
 
@@ -104,18 +106,11 @@ struct run_decision {
 int run_conclude(struct op_ctx *ctx, struct home *h, struct txn *t,
 		 const struct run_decision *d, struct run_res *res, struct err *e);
 
-/*
- * Runs a command in a new transaction. Fails before anything was executed, or when the
- * end of it could not be recorded or summed up; the message says what is left then.
- */
-int op_run(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 /* The parts of it that fork shares: a name for a transaction; the command and what
  * becomes of the transaction, in a sandbox that is open. */
 int run_check_name(const char *name, struct err *e);
 int run_execute(struct op_ctx *ctx, struct sandbox *sb, const struct run_req *rq,
 		struct run_res *res, struct err *e);
-json_t *run_json(const void *result);
 int run_status(const void *req, const void *res);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/json.h"
+#include "session/call.h"
 #include "verbs/checkpoint.h"
 #include "verbs/verbs.h"
 
@@ -25,35 +25,48 @@ static const struct verb_arg args[] = {
 	{ NULL },
 };
 
-int op_show(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int check(const struct op_ctx *ctx, const void *req, struct err *e)
 {
 	const struct diff_req *rq = req;
-	struct show_res *res = result;
 	int64_t a = -1, b;
 
-	if (!(point_range(rq->txn, &a, &b) ||
-	      (rq->paths && point_range(rq->paths[0], &a, &b))) ||
-	    a >= 0) {
-		err_set(e, ERR_USAGE, "show: which checkpoint?");
-		return err_hint(e, "stet show 3, stet show t2 3; stet log lists them");
-	}
-	if (op_diff(ctx, req, &res->diff, e) < 0)
+	(void)ctx;
+	if ((point_range(rq->txn, &a, &b) ||
+	     (rq->paths && point_range(rq->paths[0], &a, &b))) &&
+	    a < 0)
+		return 0;
+	err_set(e, ERR_USAGE, "show: which checkpoint?");
+	return err_hint(e, "stet show 3, stet show t2 3; stet log lists them");
+}
+
+static int op_show(struct verb_call *c, const void *req, void *result, struct err *e)
+{
+	struct show_res *res = result;
+	const struct ckpt_records *all;
+
+	if (diff_make(c, req, &res->diff, e) < 0)
 		return -1;
-	for (size_t i = 0; i < timeline_all(res->diff.checks)->n; i++)
-		if (timeline_all(res->diff.checks)->v[i].seq == b)
-			res->point = &timeline_all(res->diff.checks)->v[i];
+	all = timeline_all(res->diff.checks);
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].seq == res->diff.to)
+			res->point = &all->v[i];
 	return 0;
 }
 
-static json_t *show_json(const void *result)
+static json_t *point(const void *at)
 {
-	const struct show_res *res = result;
-	json_t *o = verb_diff.json(&res->diff);
+	const struct show_res *res = at;
 
-	json_object_set_new(o, "point",
-			    res->point ? point_json(res->point) : json_null());
-	return o;
+	return res->point ? schema_write(point_fields, res->point) : json_null();
 }
+
+static const struct field show_fields[] = {
+	{ "", FIELD_OBJECT, offsetof(struct show_res, diff), "", FIELD_FLAT,
+	  diff_fields },
+	{ "point", FIELD_OBJECT, 0, "the checkpoint; null: the beginning", FIELD_CAN_NULL,
+	  point_fields, .make = point },
+	{ NULL },
+};
 
 static int show_each(const void *result, verb_item_fn *emit, void *arg, struct err *e)
 {
@@ -80,11 +93,16 @@ const struct verb verb_show = {
 		"  stet show t3 4 --stat",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR | VERB_PAGER | VERB_INSIDE,
+	.check = check,
 	.request_size = sizeof(struct diff_req),
-	.result_size = sizeof(struct show_res),
+	.home = HOME_LOOK,
+	.target = TARGET_BODY,
+	.states = &states_with_checkpoints,
+	.inside = INSIDE_ASKS,
+	.flags = VERB_JSON | VERB_COLOR | VERB_PAGER | VERB_TXN_FIRST,
 	.run = op_show,
-	.json = show_json,
+	.result_size = sizeof(struct show_res),
+	.result = show_fields,
 	.list = { "changes", show_each },
 	.free = show_free,
 };

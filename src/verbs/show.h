@@ -9,7 +9,4 @@ struct show_res {
 	const struct ckpt_record *point; /* the diff's own; NULL: the beginning */
 };
 
-/* One checkpoint: what is known of it, and what it changed. The request is a diff's. */
-int op_show(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-
 #endif

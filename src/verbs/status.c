@@ -13,12 +13,12 @@
 #include "diff/risk.h"
 #include "diff/walk.h"
 #include "plan/plan.h"
+#include "session/call.h"
 #include "session/diffrule.h"
 #include "session/json.h"
 #include "session/policy_files.h"
 #include "sys/fs.h"
 #include "txn/budget.h"
-#include "txn/end.h"
 #include "txn/marks.h"
 
 #define AT(field) offsetof(struct status_req, field)
@@ -61,11 +61,11 @@ static int take(void *arg, const struct change *c, struct err *e)
 
 	(void)e;
 	change_totals_add(&res->totals, c);
-	if (txn_look(&res->rec) > TXN_PENDING)
+	if (res->txn.look > TXN_PENDING)
 		return 0;
 	if (S_ISLNK(c->after.st_mode))
 		read_target(&res->layers[c->layer], c, &target);
-	why = risk_of(c, target.len ? buf_str(&target) : NULL, res->rec.workspace);
+	why = risk_of(c, target.len ? buf_str(&target) : NULL, res->txn.rec.workspace);
 	if (!why)
 		why = diff_judge(res->rules, c, target.len ? buf_str(&target) : NULL,
 				 &deny);
@@ -116,9 +116,9 @@ static int source(const void *from, change_fn *fn, void *arg, struct err *e)
 	const struct status_res *res = from;
 	struct steps s = { res, fn, arg };
 
-	if (res->rec.state == TXN_COMMITTED)
-		return txn_each_step(res->h, &res->rec, pass_step, &s, e);
-	return op_has_changes(&res->rec)
+	if (res->txn.rec.state == TXN_COMMITTED)
+		return txn_each_step(res->h, &res->txn.rec, pass_step, &s, e);
+	return op_has_changes(&res->txn.rec)
 		       ? change_walk(res->layers, res->nlayers, fn, arg, e)
 		       : 0;
 }
@@ -126,16 +126,16 @@ static int source(const void *from, change_fn *fn, void *arg, struct err *e)
 static int look(struct home *h, struct status_res *res, struct err *e)
 {
 	res->h = h;
-	if (txn_sides_open(&res->rec, &res->sides, e) < 0)
+	if (txn_sides_open(&res->txn.rec, &res->sides, e) < 0)
 		return -1;
 	res->layers = res->sides.v;
 	res->nlayers = res->sides.n;
 	if (changes_find(&res->changes, source, res, take, res, e) < 0)
 		return -1;
-	if (res->rec.state != TXN_COMMITTED &&
+	if (res->txn.rec.state != TXN_COMMITTED &&
 	    changes_renames(&res->changes, res->layers, e) < 0)
 		return -1;
-	res->durable = txn_on_disk(&res->rec);
+	res->durable = txn_on_disk(&res->txn.rec);
 	return 0;
 }
 
@@ -146,37 +146,31 @@ static void status_free(void *result)
 	changes_free(&res->changes);
 	path_notes_free(&res->risks);
 	txn_sides_close(&res->sides);
-	txn_record_free(&res->rec);
+	txn_facts_free(&res->txn);
 }
 
-int op_status(struct op_ctx *ctx, const void *req, void *result, struct err *e)
+static int op_status(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct status_req *rq = req;
 	struct status_res *res = result;
-	struct txn t = { .lock = -1 };
 	struct op_policy policy = { NULL };
 	struct diff_rules rules = { NULL };
 	struct err ignored;
-	struct home *h;
 	int r;
 
-	if (op_ctx_look(ctx, &h, e) < 0)
-		return -1;
-	if (op_ctx_txn(ctx, rq->txn, &t, e) < 0) {
+	if (call_find(c, rq->txn, e) < 0) {
 		res->none = rq->bare && e->kind == ERR_USAGE;
 		return res->none ? 0 : -1;
 	}
 	res->all = rq->all;
-	res->rec = t.rec;
-	memset(&t.rec, 0, sizeof(t.rec));
-	txn_close(&t);
+	txn_facts_take(&res->txn, &c->t);
 	/* History is the user's, not the transaction's. */
-	res->held = ctx->only ? 0 : txn_held(h);
+	res->held = c->ctx->only ? 0 : txn_held(c->h);
 	/* A policy that does not load is a matter for those who run and commit. */
-	if (op_policy_load(ctx, res->rec.workspace, &policy, &ignored) == 0)
-		diff_rules_open(&rules, ctx, policy.p, res->rec.workspace, false);
+	if (op_policy_load(c->ctx, res->txn.rec.workspace, &policy, &ignored) == 0)
+		diff_rules_open(&rules, c->ctx, policy.p, res->txn.rec.workspace, false);
 	res->rules = &rules;
-	r = look(h, res, e);
+	r = look(c->h, res, e);
 	res->rules = NULL;
 	diff_rules_close(&rules);
 	op_policy_free(&policy);
@@ -210,22 +204,33 @@ static int status_each(const void *result, verb_item_fn *emit, void *arg, struct
 	return res->none ? 0 : changes_each(&res->changes, json_line, &l, e);
 }
 
-static json_t *status_json(const void *result)
+static bool is_there(const void *at)
 {
-	const struct status_res *res = result;
-	json_t *o = json_result();
-
-	if (res->none) {
-		json_object_set_new(o, "txn", json_null());
-		return o;
-	}
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "totals", json_totals(&res->totals));
-	json_set_notes(o, "risks", &res->risks);
-	json_object_set_new(o, "on_disk", json_boolean(res->durable));
-	json_object_set_new(o, "history_bytes", json_integer((json_int_t)res->held));
-	return o;
+	return !((const struct status_res *)at)->none;
 }
+
+static json_t *txn_or_null(const void *at)
+{
+	const struct status_res *res = at;
+
+	return res->none ? json_null() : schema_write(txn_fields, &res->txn);
+}
+
+#define RES(field) offsetof(struct status_res, field)
+
+static const struct field status_fields[] = {
+	{ "txn", FIELD_OBJECT, 0, "the transaction; null if stet alone found none",
+	  FIELD_CAN_NULL, txn_fields, .make = txn_or_null },
+	{ "totals", FIELD_OBJECT, RES(totals), "of the changes", .fields = totals_fields,
+	  .present = is_there },
+	{ "risks", FIELD_NOTES, RES(risks), "changes that deserve a look" },
+	{ "on_disk", FIELD_BOOL, RES(durable), "a power cut would not lose it",
+	  .present = is_there },
+	{ "history_bytes", FIELD_UINT64, RES(held),
+	  "what decided transactions hold, in all", .present = is_there },
+	{ "changes", FIELD_ITEMS, 0, "one by one", .fields = change_fields },
+	{ NULL },
+};
 
 const struct verb verb_status = {
 	.name = "status",
@@ -250,11 +255,14 @@ const struct verb verb_status = {
 		"  stet status t3 --json",
 	.opts = opts,
 	.args = args,
-	.flags = VERB_JSON | VERB_COLOR | VERB_INSIDE,
 	.request_size = sizeof(struct status_req),
-	.result_size = sizeof(struct status_res),
+	.home = HOME_LOOK,
+	.target = TARGET_BODY,
+	.inside = INSIDE_ASKS,
+	.flags = VERB_JSON | VERB_COLOR | VERB_TXN_FIRST,
 	.run = op_status,
-	.json = status_json,
+	.result_size = sizeof(struct status_res),
+	.result = status_fields,
 	.list = { "changes", status_each },
 	.free = status_free,
 };

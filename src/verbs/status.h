@@ -5,6 +5,7 @@
 #include "commit/commit.h"
 #include "inplace/inplace.h"
 #include "session/changes.h"
+#include "session/facts.h"
 #include "session/verb.h"
 
 struct status_req {
@@ -15,9 +16,9 @@ struct status_req {
 };
 
 struct status_res {
+	struct txn_facts txn;
 	bool none; /* bare, and there is no transaction here: nothing else is set */
 	bool all;
-	struct txn_record rec;
 	struct txn_sides sides;
 	struct change_layer *layers; /* of sides */
 	size_t nlayers;
@@ -29,8 +30,6 @@ struct status_res {
 	bool durable;		  /* a power cut would not cost it */
 	uint64_t held;		  /* by committed and rolled-back transactions, in all */
 };
-
-int op_status(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 /* Not pruned, and its changes are not the host's, nor becoming so. */
 bool op_has_changes(const struct txn_record *rec);

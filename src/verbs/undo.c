@@ -11,13 +11,12 @@
 #include "journal/ckpt_rows.h"
 #include "journal/op_rows.h"
 #include "journal/txn_rows.h"
+#include "session/call.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "session/paths.h"
 #include "sys/mountinfo.h"
 #include "txn/end.h"
 #include "txn/find.h"
-#include "txn/state.h"
 #include "verbs/commit.h"
 
 #define AT(field) offsetof(struct undo_req, field)
@@ -248,79 +247,81 @@ static int replay(struct op_ctx *ctx, struct home *h, struct txn *t, int64_t op,
 	return r;
 }
 
-static int go(struct op_ctx *ctx, const struct undo_req *rq, bool redo,
+static int go(struct verb_call *c, const struct undo_req *rq, bool redo,
 	      struct undo_res *res, struct err *e)
 {
-	struct choice c = { 0 };
-	struct txn t = { .lock = -1 };
-	char **words = NULL;
-	struct home *h;
+	struct choice choice = { 0 };
 	int64_t op = 0;
 	int r;
 
 	res->dry_run = rq->dry_run;
-	r = op_ctx_home(ctx, &h, e);
+	r = find(c->ctx, c->h, rq, redo, &c->t, &op, &c->paths, e);
 	if (r == 0)
-		r = find(ctx, h, rq, redo, &t, &op, &words, e);
-	if (r == 0 && txn_is_final(&t.rec) && t.rec.state != TXN_PRUNED) {
-		r = err_set(e, ERR_STATE,
-			    "t%lld worked in place: that cannot be taken back",
-			    (long long)t.rec.id);
-		err_hint(e, "stet diff t%lld shows what it was", (long long)t.rec.id);
-	}
+		r = call_allowed(c, &c->t.rec, e);
 	if (r == 0)
-		r = choose(ctx, rq, words, &c, e);
+		r = choose(c->ctx, rq, c->paths, &choice, e);
 	if (r == 0)
-		r = settle(&c, h, &t, op, redo, e);
+		r = settle(&choice, c->h, &c->t, op, redo, e);
 	if (r == 0)
-		r = replay(ctx, h, &t, op, redo, &c, res, e);
+		r = replay(c->ctx, c->h, &c->t, op, redo, &choice, res, e);
 	res->some = res->done.part;
-	res->rec = t.rec;
-	memset(&t.rec, 0, sizeof(t.rec));
-	txn_close(&t);
-	op_paths_free(&c.paths);
-	op_paths_free(&c.ours);
-	op_paths_free(&c.theirs);
-	strv_free(words);
+	op_paths_free(&choice.paths);
+	op_paths_free(&choice.ours);
+	op_paths_free(&choice.theirs);
 	return r;
 }
 
-int op_undo(struct op_ctx *ctx, const void *req, void *res, struct err *e)
+/* Which operations there are to take back is looked up in the journal, whatever the state. */
+static const struct verb_states states_to_take_back = {
+	.in = ~0u,
+	.final = "worked in place: that cannot be taken back",
+	.final_hint = "stet diff @ shows what it was",
+};
+
+static int op_undo(struct verb_call *c, const void *req, void *result, struct err *e)
 {
-	return go(ctx, req, false, res, e);
+	return go(c, req, false, result, e);
 }
 
-int op_redo(struct op_ctx *ctx, const void *req, void *res, struct err *e)
+static int op_redo(struct verb_call *c, const void *req, void *result, struct err *e)
 {
-	return go(ctx, req, true, res, e);
+	return go(c, req, true, result, e);
 }
 
-static json_t *undo_json(const void *result)
+static bool is_done(const void *at)
 {
-	const struct undo_res *res = result;
-	json_t *o = json_result();
-
-	json_object_set_new(o, "txn", json_txn(&res->rec));
-	json_object_set_new(o, "dry_run", json_boolean(res->dry_run));
-	json_object_set_new(o, "changes", json_integer((json_int_t)res->done.changes));
-	if (res->dry_run)
-		return o;
-	json_object_set_new(o, "op", json_integer(res->done.op));
-	json_object_set_new(o, "of", json_string(op_kind_name(res->kind)));
-	return o;
+	return !((const struct undo_res *)at)->dry_run;
 }
 
-static void explain(const void *res, json_t *error)
+static const char *kind_name(const void *at)
 {
-	commit_explain(&((const struct undo_res *)res)->done, error);
+	return op_kind_name(((const struct undo_res *)at)->kind);
 }
+
+#define RES(field) offsetof(struct undo_res, field)
+
+static const struct field undo_fields[] = {
+	FIELD_OF_TXN(RES(txn)),
+	{ "dry_run", FIELD_BOOL, RES(dry_run), "nothing was done" },
+	{ "changes", FIELD_UINT64, RES(done.changes), "steps" },
+	{ "op", FIELD_INT64, RES(done.op), "number of the operation",
+	  .present = is_done },
+	{ "of", FIELD_STRING, 0, "commit or rollback: what was taken back, or done again",
+	  .present = is_done, .word = kind_name },
+	{ NULL },
+};
+
+static const struct field explained[] = {
+	{ "", FIELD_OBJECT, RES(done), "", FIELD_FLAT, refused_fields },
+	{ NULL },
+};
 
 static void undo_free(void *result)
 {
 	struct undo_res *res = result;
 
 	commit_result_free(&res->done);
-	txn_record_free(&res->rec);
+	txn_facts_free(&res->txn);
 }
 
 const struct verb verb_undo = {
@@ -349,12 +350,16 @@ const struct verb verb_undo = {
 		"  stet undo t3 src/a.c",
 	.opts = opts,
 	.args = undo_args,
-	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct undo_req),
-	.result_size = sizeof(struct undo_res),
+	.home = HOME_RECOVERED,
+	.target = TARGET_BODY,
+	.states = &states_to_take_back,
+	.effect = EFFECT_HOST,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_undo,
-	.json = undo_json,
-	.explain = explain,
+	.result_size = sizeof(struct undo_res),
+	.result = undo_fields,
+	.explain = explained,
 	.free = undo_free,
 };
 
@@ -376,11 +381,15 @@ const struct verb verb_redo = {
 		"  stet redo",
 	.opts = opts,
 	.args = redo_args,
-	.flags = VERB_JSON | VERB_QUIET,
 	.request_size = sizeof(struct undo_req),
-	.result_size = sizeof(struct undo_res),
+	.home = HOME_RECOVERED,
+	.target = TARGET_BODY,
+	.states = &states_to_take_back,
+	.effect = EFFECT_HOST,
+	.flags = VERB_JSON | VERB_QUIET | VERB_TXN_FIRST,
 	.run = op_redo,
-	.json = undo_json,
-	.explain = explain,
+	.result_size = sizeof(struct undo_res),
+	.result = undo_fields,
+	.explain = explained,
 	.free = undo_free,
 };

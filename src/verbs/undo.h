@@ -3,6 +3,7 @@
 #define STET_VERBS_UNDO_H
 
 #include "commit/commit.h"
+#include "session/facts.h"
 #include "session/verb.h"
 
 /* Both verbs; redo takes no paths. */
@@ -14,19 +15,11 @@ struct undo_req {
 };
 
 struct undo_res {
-	struct txn_record rec;
+	struct txn_facts txn;
 	struct commit_result done;
 	enum op_kind kind; /* what was taken back, or done again */
 	bool some;	   /* only the paths asked for */
 	bool dry_run;	   /* nothing was done; done.changes says how much it would be */
 };
-
-/*
- * Without a transaction, the newest operation on any whose workspace holds the current
- * directory is meant; for redo, the one that was undone last. The result is filled in
- * on failure, too: ERR_CONFLICT comes with its paths.
- */
-int op_undo(struct op_ctx *ctx, const void *req, void *res, struct err *e);
-int op_redo(struct op_ctx *ctx, const void *req, void *res, struct err *e);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "cli/parse.h"
 #include "print/show.h"
+#include "session/facts.h"
 #include "session/json.h"
 #include "session/sandbox.h"
 #include "verbs/meta.h"
@@ -80,14 +81,15 @@ static const struct verb first = {
 	.name = "first",
 	.opts = command_opts,
 	.args = first_args,
-	.flags = VERB_JSON | VERB_RUNS,
+	.effect = EFFECT_RUNS,
+	.flags = VERB_JSON,
 	.request_size = sizeof(struct command_req),
 };
 static const struct verb second = {
 	.name = "second",
 	.opts = command_opts,
 	.args = second_args,
-	.flags = VERB_RUNS,
+	.effect = EFFECT_RUNS,
 	.request_size = sizeof(struct command_req),
 };
 
@@ -380,7 +382,7 @@ static void table_is_sound(void **state)
 		assert_non_null(v->run);
 		assert_true(v->request_size >= sizeof(struct verb_common));
 		assert_true(v->result_size > 0);
-		assert_int_equal(!(v->flags & VERB_JSON), !v->json);
+		assert_int_equal(!(v->flags & VERB_JSON), !v->result);
 		assert_non_null(v->description);
 		assert_null(strpbrk(v->summary, "'\"\\`$\n"));
 		assert_true(v->summary[strlen(v->summary) - 1] != '.');
@@ -402,6 +404,155 @@ static void table_is_sound(void **state)
 		for (k = 0; v->args && v->args[k].name; k++)
 			assert_false(v->args[k].many && v->args[k + 1].name);
 	}
+}
+
+static bool has_name_of_txn(const struct verb *v)
+{
+	size_t i;
+
+	for (i = 0; v->args && v->args[i].name; i++)
+		if (v->args[i].kind == ARG_TXN)
+			return true;
+	for (i = 0; v->opts && v->opts[i].name; i++)
+		if (v->opts[i].kind == ARG_TXN)
+			return true;
+	return false;
+}
+
+/* What session/call.c takes for granted of every row. */
+static void rows_can_be_called(void **state)
+{
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; verbs[i]; i++) {
+		const struct verb *v = verbs[i];
+		const struct verb_states *s = v->states;
+
+		print_message("%s\n", v->name);
+		assert_true(v->target == TARGET_NONE || has_name_of_txn(v));
+		assert_true(v->target == TARGET_NONE || v->home != HOME_NONE);
+		assert_false(v->words && v->target != TARGET_TXN_NAMED);
+		assert_false(s && v->target == TARGET_NONE);
+		assert_false(v->states_of && !s);
+		assert_true(v->flags & VERB_TXN_FIRST || v->target == TARGET_NONE ||
+			    v->target == TARGET_TXN_NAMED || v->target == TARGET_BODY);
+		assert_true(!(v->flags & VERB_TXN_FIRST) ||
+			    v->result_size >= sizeof(struct txn_facts));
+		assert_false(v->flags & VERB_CAPTURES && v->effect != EFFECT_RUNS);
+		/* The last refusal ends the table. */
+		for (k = 0; s && s->refusals[k].in; k++)
+			assert_true(k + 1 < ARRAY_SIZE(s->refusals));
+	}
+}
+
+/* Each name once in its object, and a table wherever there is something in it. */
+static void check_fields(json_t *fields)
+{
+	json_t *f;
+	size_t i, k;
+
+	json_array_foreach(fields, i, f)
+	{
+		const char *name = json_string_value(json_object_get(f, "name"));
+
+		assert_true(*name);
+		for (k = 0; k < i; k++)
+			assert_string_not_equal(
+				json_string_value(json_object_get(
+					json_array_get(fields, k), "name")),
+				name);
+		assert_true(*json_string_value(json_object_get(f, "help")));
+		check_fields(json_object_get(f, "fields"));
+	}
+}
+
+static void results_are_described(void **state)
+{
+	(void)state;
+	for (size_t i = 0; verbs[i]; i++) {
+		const struct verb *v = verbs[i];
+		json_t *fields = schema_describe(v->result);
+		json_t *last = json_array_get(fields, json_array_size(fields) - 1);
+
+		print_message("%s\n", v->name);
+		assert_int_equal(!json_array_size(fields), !(v->flags & VERB_JSON));
+		check_fields(fields);
+		if (v->list.key && v != &verb_show)
+			assert_string_equal(
+				json_string_value(json_object_get(last, "name")),
+				v->list.key);
+		json_decref(fields);
+	}
+}
+
+/* A struct with a member of each type. */
+struct every {
+	bool yes, no;
+	int negative;
+	int64_t zero, txn, us;
+	uint64_t large;
+	const char *text, *none, *bytes;
+	char here[8];
+	size_t len;
+	struct change_totals *list;
+	size_t n;
+};
+
+#define EVERY(field) offsetof(struct every, field)
+
+static bool never(const void *at)
+{
+	(void)at;
+	return false;
+}
+
+static const struct field every_fields[] = {
+	{ "yes", FIELD_BOOL, EVERY(yes), "" },
+	{ "no", FIELD_BOOL, EVERY(no), "", FIELD_IF_SET },
+	{ "negative", FIELD_INT, EVERY(negative), "", FIELD_NULL_NEG },
+	{ "zero", FIELD_INT64, EVERY(zero), "", FIELD_NULL_0 },
+	{ "txn", FIELD_TXN, EVERY(txn), "" },
+	{ "ms", FIELD_KILO, EVERY(us), "" },
+	{ "large", FIELD_UINT64, EVERY(large), "" },
+	{ "text", FIELD_STRING, EVERY(text), "" },
+	{ "none", FIELD_STRING, EVERY(none), "" },
+	{ "left out", FIELD_STRING, EVERY(none), "", FIELD_IF_SET },
+	{ "bytes", FIELD_BYTES, EVERY(bytes), "", .count = EVERY(len) },
+	{ "here", FIELD_TEXT, EVERY(here), "" },
+	{ "list", FIELD_LIST, EVERY(list), "", .fields = totals_fields, .count = EVERY(n),
+	  .stride = sizeof(struct change_totals) },
+	{ "never", FIELD_BOOL, EVERY(yes), "", .present = never },
+	{ NULL },
+};
+
+static void fields_are_written(void **state)
+{
+	struct change_totals list[] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } };
+	struct every every = { .yes = true,
+			       .negative = -1,
+			       .txn = 3,
+			       .us = 1239,
+			       .large = 1 << 20,
+			       .text = "t",
+			       .bytes = "a\xff\0b",
+			       .here = "h",
+			       .len = 3,
+			       .list = list,
+			       .n = 2 };
+	json_t *o = schema_write(every_fields, &every);
+	char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(12));
+
+	(void)state;
+	assert_string_equal(
+		text,
+		"{\"yes\":true,\"negative\":null,\"zero\":null,\"txn\":\"t3\",\"ms\":1.23,"
+		"\"large\":1048576,\"text\":\"t\",\"none\":null,"
+		"\"bytes\":\"a\xef\xbf\xbd\\u0000\",\"bytes_b64\":\"Yf8A\",\"here\":\"h\","
+		"\"list\":[{\"added\":1,\"changed\":2,\"deleted\":3,\"bytes\":4},"
+		"{\"added\":5,\"changed\":6,\"deleted\":7,\"bytes\":8}]}");
+	free(text);
+	json_decref(o);
 }
 
 static void base64(void **state)
@@ -602,6 +753,9 @@ int main(void)
 		cmocka_unit_test(json_before_errors),
 		cmocka_unit_test(nearest),
 		cmocka_unit_test(table_is_sound),
+		cmocka_unit_test(rows_can_be_called),
+		cmocka_unit_test(results_are_described),
+		cmocka_unit_test(fields_are_written),
 		cmocka_unit_test(base64),
 		cmocka_unit_test(json_bytes),
 		cmocka_unit_test(wishes_survive),

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STET_SESSION_CALL_H
+#define STET_SESSION_CALL_H
+
+#include "session/facts.h"
+#include "session/verb.h"
+
+/*
+ * One call of a verb, from its request to its result:
+ *
+ *	check      the request alone (verb.check)
+ *	open       the user's state, as verb.home says; what a crash left is finished
+ *	resolve    the transaction, as verb.target says
+ *	refuse     a transaction in a state in which the verb may not act (verb.states)
+ *	run        the verb itself
+ *	take       the transaction into the result (VERB_TXN_FIRST)
+ *
+ * Lower rooms look at the state again once they hold the lock of the transaction.
+ */
+struct verb_call {
+	const struct verb *verb;
+	const void *req;
+	struct op_ctx *ctx;
+	struct home *h; /* NULL: HOME_NONE */
+	struct txn t;	/* the transaction; its lock is given up after the verb */
+	char **paths;	/* operands that are paths, as typed; NULL: none */
+};
+
+/* Calls a verb. @res is zeroed; contract as verb.run(). */
+int verb_do(const struct verb *v, struct op_ctx *ctx, const void *req, void *res,
+	    struct err *e);
+
+/* Is the transaction in a state in which this call may act? ERR_STATE and why, if it is not. */
+int call_allowed(const struct verb_call *c, const struct txn_record *rec, struct err *e);
+
+/* For TARGET_BODY: makes the transaction that @ref names, or that is meant here, the call's. */
+int call_find(struct verb_call *c, const char *ref, struct err *e);
+
+/* The same for operands [TX] [PATH...]. */
+int call_operands(struct verb_call *c, const char *first, char *const *rest,
+		  struct err *e);
+
+/* States of transactions that are to be decided about. */
+extern const struct verb_states states_to_decide;
+/* States in which checkpoints are made or gone to. */
+extern const struct verb_states states_of_timeline;
+/* States in which there may be checkpoints to look at. */
+extern const struct verb_states states_with_checkpoints;
+
+#endif
