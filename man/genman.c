@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/verb.h"
 #include "cli/cli.h"
 #include "cli/help.h"
-#include "session/verb.h"
 
 static int write_page(const char *dir, const struct verb *v)
 {

@@ -9,6 +9,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "call/call.h"
+#include "call/json.h"
 #include "cli/dialog.h"
 #include "cli/help.h"
 #include "cli/inside.h"
@@ -16,13 +18,11 @@
 #include "cli/parse.h"
 #include "print/complaint.h"
 #include "print/term.h"
-#include "session/call.h"
+#include "review/status.h"
 #include "session/housekeep.h"
-#include "session/json.h"
 #include "session/sandbox.h"
 #include "verbs/meta.h"
 #include "verbs/run.h"
-#include "verbs/status.h"
 #include "verbs/verbs.h"
 
 static const struct {
@@ -243,13 +243,17 @@ static int check_output(struct err *e)
 static int run(struct cli *c, const struct verb *v, const void *req, void *res,
 	       struct err *e)
 {
+	struct verb_call call = { .verb = v, .req = req, .ctx = &c->ctx };
 	const struct verb_common *common = req;
 	struct progress p = { 0 };
 	int r;
 
 	if (!common->quiet)
 		progress_begin(&c->ctx, &p);
-	r = verb_do(v, &c->ctx, req, res, e);
+	r = call_begin(&call, e);
+	if (r == 0)
+		r = v->run(&call, req, res, e);
+	r = call_end(&call, res, r);
 	progress_end(&c->ctx, &p);
 	/* Wherever the disk was found full: that is said by the message, this by nobody else. */
 	if (r < 0 && (e->sys == ENOSPC || e->sys == EDQUOT) && !e->hint[0])

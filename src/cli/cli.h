@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "call/verb.h"
 #include "cli/report.h"
 #include "print/print.h"
-#include "session/verb.h"
 
 /* One command line, from its words to its exit status. */
 int cli_main(int argc, char **argv, char *const *env);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "call/verb.h"
 #include "cli/completion.h"
-#include "session/verb.h"
 
 /*
  * Completion scripts. Everything that depends on the verbs is written out from the table;

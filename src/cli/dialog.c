@@ -10,9 +10,9 @@
 #include "print/complaint.h"
 #include "print/show.h"
 #include "print/term.h"
-#include "verbs/diff.h"
+#include "review/diff.h"
+#include "review/rollback.h"
 #include "verbs/fork.h"
-#include "verbs/rollback.h"
 #include "verbs/run.h"
 #include "verbs/verbs.h"
 

@@ -2,8 +2,8 @@
 #ifndef STET_CLI_HELP_H
 #define STET_CLI_HELP_H
 
+#include "call/verb.h"
 #include "print/print.h"
-#include "session/verb.h"
 
 /* Usage of one verb, or the overview if @v is NULL. */
 void help_text(FILE *out, const struct verb *v);

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "cli/inside.h"
 #include "cli/inside_worker.h"
-#include "verbs/checkpoint.h"
+#include "review/checkpoint.h"
 #include "verbs/verbs.h"
 
 /* Who asks and does not speak, or does not listen, is not waited for. */

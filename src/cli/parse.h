@@ -2,7 +2,7 @@
 #ifndef STET_CLI_PARSE_H
 #define STET_CLI_PARSE_H
 
-#include "session/verb.h"
+#include "call/verb.h"
 
 /*
  * Fills in @req (zeroed, v->request_size) from argv[1..argc), argv[0] being the verb.

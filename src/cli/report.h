@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "session/verb.h"
+#include "call/verb.h"
 
 /*
  * Where a result goes as JSON: standard output or error, a descriptor of the caller's

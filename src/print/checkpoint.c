@@ -7,10 +7,10 @@
 #include "print/history.h"
 #include "print/print.h"
 #include "print/show.h"
-#include "verbs/checkpoint.h"
+#include "review/checkpoint.h"
+#include "review/log.h"
+#include "review/show.h"
 #include "verbs/fork.h"
-#include "verbs/log.h"
-#include "verbs/show.h"
 
 enum { COLUMNS = 5 };
 

@@ -3,7 +3,7 @@
 #define STET_PRINT_CHECKPOINT_H
 
 #include "print/print.h"
-#include "verbs/log.h"
+#include "review/log.h"
 
 /* The checkpoints of a transaction, for stet log. */
 int print_timeline(struct console *c, const struct log_res *res);

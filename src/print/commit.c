@@ -4,14 +4,14 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "call/paths.h"
 #include "print/commit.h"
 #include "print/complaint.h"
 #include "print/show.h"
 #include "print/term.h"
-#include "session/paths.h"
+#include "review/rollback.h"
+#include "review/undo.h"
 #include "txn/chosen.h"
-#include "verbs/rollback.h"
-#include "verbs/undo.h"
 
 /* Up to so many paths are written out in a command. */
 enum { TYPED = 3 };

@@ -3,7 +3,7 @@
 #define STET_PRINT_COMMIT_H
 
 #include "print/print.h"
-#include "verbs/commit.h"
+#include "review/commit.h"
 
 /*
  * Says on standard error why a verb refused, with the paths that the result names and the commands

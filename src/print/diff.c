@@ -7,7 +7,7 @@
 #include "print/print.h"
 #include "print/show.h"
 #include "print/term.h"
-#include "verbs/diff.h"
+#include "review/diff.h"
 
 /* A line of somebody's file, harmless on a terminal; tabs are kept. */
 static void safe_line(struct buf *b, const char *s, size_t n)
@@ -195,7 +195,7 @@ static int gather_stat(void *arg, const struct change_item *it, struct err *e)
 
 	if (it->renamed_away)
 		return 0;
-	if (diff_count(p->res, it, &row.st, e) < 0)
+	if (diff_lines(p->res, it, &row.st, e) < 0)
 		return -1;
 	add_names(p, it, &name);
 	both = row.st.added + row.st.removed;

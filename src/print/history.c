@@ -8,9 +8,9 @@
 #include "print/history.h"
 #include "print/print.h"
 #include "print/show.h"
-#include "verbs/forget.h"
-#include "verbs/log.h"
-#include "verbs/recover.h"
+#include "review/forget.h"
+#include "review/log.h"
+#include "review/recover.h"
 
 enum { COLUMNS = 6 };
 

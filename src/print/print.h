@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "session/ctx.h"
+#include "call/ctx.h"
 
 /*
  * Results of verbs as text for people. A printer has everything that it prints from the result: it

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "session/ctx.h"
+#include "call/ctx.h"
 
 /* @choice: enum of --color (0 and 1 auto, 2 always, 3 never). */
 bool term_wants_color(const struct op_ctx *ctx, int choice, int fd);

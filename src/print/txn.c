@@ -10,10 +10,10 @@
 #include "print/print.h"
 #include "print/show.h"
 #include "print/term.h"
-#include "verbs/list.h"
-#include "verbs/prune.h"
-#include "verbs/rollback.h"
-#include "verbs/status.h"
+#include "review/list.h"
+#include "review/prune.h"
+#include "review/rollback.h"
+#include "review/status.h"
 
 static int64_t seconds_since(int64_t ns)
 {

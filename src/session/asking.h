@@ -2,7 +2,7 @@
 #ifndef STET_SESSION_ASKING_H
 #define STET_SESSION_ASKING_H
 
-#include "session/ctx.h"
+#include "call/ctx.h"
 
 /*
  * Questions that another program answers. While one waits there is a socket `ask` in the

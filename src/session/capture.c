@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "session/json.h"
+#include "call/json.h"
 #include "sys/fs.h"
 
 enum { KEEP_DAYS = 7 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "session/schema.h"
+#include "call/schema.h"
 #include "txn/txn.h"
 
 /*

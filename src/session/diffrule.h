@@ -2,8 +2,8 @@
 #ifndef STET_SESSION_DIFFRULE_H
 #define STET_SESSION_DIFFRULE_H
 
+#include "call/ctx.h"
 #include "diff/change.h"
-#include "session/ctx.h"
 
 /* The diff rules of a policy, for the changes of one transaction. */
 struct diff_rules {

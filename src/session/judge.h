@@ -2,9 +2,9 @@
 #ifndef STET_SESSION_JUDGE_H
 #define STET_SESSION_JUDGE_H
 
+#include "call/ctx.h"
 #include "runner/runner.h"
 #include "session/checkpoint_rate.h"
-#include "session/ctx.h"
 
 /* Before which execs a checkpoint is made. */
 enum judge_points { POINTS_RISKY, POINTS_CALLS, POINTS_NONE };

@@ -2,9 +2,9 @@
 #ifndef STET_SESSION_LIMITS_H
 #define STET_SESSION_LIMITS_H
 
+#include "call/verb.h"
 #include "policy/policy.h"
 #include "runner/runner.h"
-#include "session/verb.h"
 
 /* Limits as options of a verb; 0: not given. Part of the requests that take them. */
 struct limit_opts {

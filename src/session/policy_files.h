@@ -2,9 +2,9 @@
 #ifndef STET_SESSION_POLICY_FILES_H
 #define STET_SESSION_POLICY_FILES_H
 
+#include "call/ctx.h"
+#include "call/schema.h"
 #include "policy/policy.h"
-#include "session/ctx.h"
-#include "session/schema.h"
 
 /* What became of a project's own policy. */
 enum project_policy {

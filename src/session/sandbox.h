@@ -6,12 +6,12 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "call/ctx.h"
+#include "call/verb.h"
 #include "host/observer.h"
 #include "runner/runner.h"
-#include "session/ctx.h"
 #include "session/judge.h"
 #include "session/policy_files.h"
-#include "session/verb.h"
 #include "snap/view.h"
 
 /* What run, exec and explore share: how a sandbox was wished for, and what its command sees. */

@@ -9,8 +9,8 @@
 #include "audit/read.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/call.h"
 #include "journal/txn_rows.h"
-#include "session/call.h"
 #include "txn/home.h"
 
 #define AT(field) offsetof(struct audit_req, field)

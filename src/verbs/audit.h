@@ -3,7 +3,7 @@
 #define STET_VERBS_AUDIT_H
 
 #include "audit/audit.h"
-#include "session/verb.h"
+#include "call/verb.h"
 
 struct audit_req {
 	struct verb_common common;

@@ -6,9 +6,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/call.h"
 #include "journal/txn_rows.h"
 #include "session/asking.h"
-#include "session/call.h"
 
 #define AT(field) offsetof(struct consent_req, field)
 

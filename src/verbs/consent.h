@@ -2,7 +2,7 @@
 #ifndef STET_VERBS_CONSENT_H
 #define STET_VERBS_CONSENT_H
 
-#include "session/verb.h"
+#include "call/verb.h"
 
 struct consent_req {
 	struct verb_common common;

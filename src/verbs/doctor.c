@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/doctor.h"
 
-#include "session/call.h"
+#include "call/call.h"
 
 static int run(struct verb_call *c, const void *req, void *res, struct err *e)
 {

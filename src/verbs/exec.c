@@ -7,12 +7,12 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/call.h"
+#include "call/json.h"
 #include "gate/caller_side.h"
-#include "session/call.h"
-#include "session/json.h"
+#include "review/commit.h"
 #include "session/sandbox.h"
 #include "txn/end.h"
-#include "verbs/commit.h"
 
 enum {
 	OUTPUT_DEFAULT = 64 * 1024,

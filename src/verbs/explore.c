@@ -5,10 +5,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/call.h"
 #include "host/base.h"
 #include "inplace/inplace.h"
 #include "journal/txn_rows.h"
-#include "session/call.h"
 #include "session/housekeep.h"
 #include "session/judge.h"
 #include "session/policy_files.h"

@@ -2,9 +2,9 @@
 #ifndef STET_VERBS_EXPLORE_H
 #define STET_VERBS_EXPLORE_H
 
+#include "call/facts.h"
+#include "call/verb.h"
 #include "runner/runner.h"
-#include "session/facts.h"
-#include "session/verb.h"
 
 struct explore_req {
 	struct verb_common common;

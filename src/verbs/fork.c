@@ -5,14 +5,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/call.h"
 #include "host/inherit.h"
 #include "host/known.h"
-#include "session/call.h"
+#include "review/checkpoint.h"
 #include "session/housekeep.h"
 #include "timeline/pair.h"
 #include "txn/begin.h"
 #include "txn/end.h"
-#include "verbs/checkpoint.h"
 
 #define AT(field) offsetof(struct fork_req, field)
 

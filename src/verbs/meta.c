@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "session/call.h"
-#include "session/json.h"
+#include "call/call.h"
+#include "call/json.h"
 #include "txn/find.h"
 
 #include <string.h>

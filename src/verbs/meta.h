@@ -2,7 +2,7 @@
 #ifndef STET_VERBS_META_H
 #define STET_VERBS_META_H
 
-#include "session/verb.h"
+#include "call/verb.h"
 
 /* Verbs about the program itself. */
 

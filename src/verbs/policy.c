@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "session/call.h"
+#include "call/call.h"
 
 /* The policy of the current directory. */
 static int load_here(struct op_ctx *ctx, struct op_policy *p, const char **cwd,

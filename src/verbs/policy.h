@@ -2,8 +2,8 @@
 #ifndef STET_VERBS_POLICY_H
 #define STET_VERBS_POLICY_H
 
+#include "call/verb.h"
 #include "session/policy_files.h"
-#include "session/verb.h"
 
 struct policy_check_req {
 	struct verb_common common;

@@ -8,19 +8,19 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "call/call.h"
 #include "diff/list.h"
 #include "diff/walk.h"
 #include "host/early.h"
 #include "inplace/back.h"
 #include "inplace/inplace.h"
-#include "session/call.h"
+#include "review/commit.h"
 #include "session/diffrule.h"
 #include "session/housekeep.h"
 #include "session/sandbox.h"
 #include "snap/foreign.h"
 #include "timeline/timeline.h"
 #include "txn/end.h"
-#include "verbs/commit.h"
 
 static const char *const actions[] = { "commit", "keep", "rollback", NULL };
 static const char *const askers[] = { "terminal", "socket", "nobody", NULL };

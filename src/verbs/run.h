@@ -2,14 +2,14 @@
 #ifndef STET_VERBS_RUN_H
 #define STET_VERBS_RUN_H
 
+#include "call/facts.h"
+#include "call/verb.h"
 #include "commit/commit.h"
 #include "diff/change.h"
 #include "runner/runner.h"
-#include "session/facts.h"
 #include "session/limits.h"
 #include "session/policy_files.h"
 #include "session/sandbox.h"
-#include "session/verb.h"
 
 enum run_action {
 	RUN_ACTION_NONE,

@@ -2,7 +2,7 @@
 #ifndef STET_VERBS_VERBS_H
 #define STET_VERBS_VERBS_H
 
-#include "session/verb.h"
+#include "call/verb.h"
 
 /* verb_run, verb_exec, …: the rows. */
 #define VERB(name) extern const struct verb verb_##name;

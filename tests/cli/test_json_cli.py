@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a result goes as JSON: a line of its own, a descriptor, a file."""
+import fcntl
 import json
 import os
 import stat
@@ -94,6 +95,8 @@ def test_elsewhere(stet, work, tmp_path, before, after):
     assert keys(name.read_text()) == want
     assert stat.S_IMODE(name.stat().st_mode) == 0o644 and sorted(os.listdir(tmp_path)) == ["home", "result"]
     read, write = os.pipe()
+    # The whole result has to fit: nothing reads before the program has ended.
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 1 << 20)
     fd = stet(*before, f"--json-fd={write}", *after, cwd=work, pass_fds=[write])
     os.close(write)
     with os.fdopen(read, encoding="utf-8") as f:

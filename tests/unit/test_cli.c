@@ -11,10 +11,10 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/facts.h"
+#include "call/json.h"
 #include "cli/parse.h"
 #include "print/show.h"
-#include "session/facts.h"
-#include "session/json.h"
 #include "session/sandbox.h"
 #include "verbs/meta.h"
 #include "verbs/verbs.h"
@@ -419,7 +419,7 @@ static bool has_name_of_txn(const struct verb *v)
 	return false;
 }
 
-/* What session/call.c takes for granted of every row. */
+/* What call/call.c takes for granted of every row. */
 static void rows_can_be_called(void **state)
 {
 	size_t i, k;

@@ -11,9 +11,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "call/ctx.h"
+#include "call/paths.h"
 #include "print/show.h"
-#include "session/ctx.h"
-#include "session/paths.h"
 #include "txn/chosen.h"
 
 static void join(struct buf *b, char *const *v)
