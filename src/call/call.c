@@ -10,14 +10,9 @@
 #include "txn/find.h"
 #include "txn/state.h"
 
-#define STILL_RUNS                                                                    \
-	{                                                                             \
-		IN(TXN_RUNNING), NULL, "end its command first, then try again", false \
-	}
-
 const struct verb_states states_to_decide = {
 	.in = IN(TXN_PENDING) | IN(TXN_INTERRUPTED),
-	.refusals = { STILL_RUNS,
+	.refusals = { { IN(TXN_RUNNING), NULL, "end its command first, then try again" },
 		      { IN(TXN_GONE) | IN(TXN_KEPT), NULL, "stet undo @ takes that back",
 			true } },
 };

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "commit/undo.h"
 #include "diff/walk.h"
 #include "txn/chosen.h"
@@ -197,4 +198,24 @@ int op_paths_settle(struct op_paths *p, struct home *h, const struct txn *t, int
 		return -1;
 	decide(p, met);
 	return 0;
+}
+
+bool op_paths_name(struct op_ctx *ctx, const char *typed, const struct path_notes *n)
+{
+	AUTO_FREE char *word = xstrdup(typed);
+	char *const one[] = { word, NULL };
+	struct op_paths p = { 0 };
+	struct err ignored;
+	bool found = false;
+
+	if (op_paths_make(ctx, one, &p, &ignored) == 0)
+		for (size_t i = 0; i < n->n && !found; i++) {
+			AUTO_FREE char *path = chosen_literal(n->v[i].path);
+
+			for (char **v = p.v; *v && !found; v++)
+				found = path_within(*v, path);
+			found = found || path_within(p.names[0], path);
+		}
+	op_paths_free(&p);
+	return found;
 }

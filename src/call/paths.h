@@ -34,4 +34,7 @@ int op_paths_check(struct op_paths *p, const struct txn_record *rec, struct err 
 int op_paths_settle(struct op_paths *p, struct home *h, const struct txn *t, int64_t op,
 		    bool redo, struct err *e);
 
+/* Does the word name a path of one of the notes, or a path below it? It may be a link to it. */
+bool op_paths_name(struct op_ctx *ctx, const char *typed, const struct path_notes *n);
+
 #endif

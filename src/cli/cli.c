@@ -55,8 +55,8 @@ void cli_close(struct cli *c)
 	op_ctx_close(&c->ctx);
 }
 
-/* To a terminal nothing goes that it, or who reads it, would take for more than a letter of a name:
- * JSON knows the same text in ASCII alone. */
+/* On a terminal, JSON is written in ASCII alone: a name must not be taken for a control sequence,
+ * nor look like another name. */
 static size_t json_flags(FILE *out)
 {
 	return JSON_COMPACT | JSON_REAL_PRECISION(12) |
@@ -69,14 +69,14 @@ static void write_line(FILE *out, const json_t *o)
 	fputc('\n', out);
 }
 
-/* Where a result goes as JSON, unless it was said. */
+/* Where a result goes as JSON if no option says it. */
 static FILE *plain_out(const struct verb *v)
 {
 	return v && v->effect == EFFECT_RUNS && !(v->flags & VERB_CAPTURES) ? stderr
 									    : stdout;
 }
 
-/* What the command wrote last to the same place may have left a line without end. */
+/* The last line that the command wrote to the same place may have no end yet. */
 static FILE *begin_json(struct cli *c, const struct verb *v, struct err *e)
 {
 	if (report_begin(&c->report, plain_out(v), e) < 0)
@@ -107,7 +107,7 @@ static int write_json(struct cli *c, const struct verb *v, json_t *o, struct err
 	return 0;
 }
 
-/* What there is in memory of a long list: one item, as text. */
+/* A long list on its way out: only one item is in memory, as text. */
 struct list_out {
 	FILE *to;
 	struct buf text;
@@ -136,7 +136,8 @@ static int write_item(void *arg, json_t *item, struct err *e)
 	return 0;
 }
 
-/* The object, with the list as its last key but for what kept it from its end. */
+/* Writes the object with the list as its last key. If the list fails half-way, a key with the error
+ * follows it. */
 static int write_with_list(struct cli *c, const struct verb *v, const void *res,
 			   json_t *o, struct err *why)
 {
@@ -228,7 +229,7 @@ static int print_text(struct cli *c, const struct verb *v, const void *req,
 	return r;
 }
 
-/* What did not reach standard output must not look like success. */
+/* Output that did not reach standard output must not look like success. */
 static int check_output(struct err *e)
 {
 	errno = 0;
@@ -239,7 +240,7 @@ static int check_output(struct err *e)
 	return err_set(e, ERR_SYSTEM, "standard output: not all of it could be written");
 }
 
-/* The verb itself, with a bar for who waits. */
+/* The verb itself, with a progress bar on the terminal. */
 static int run(struct cli *c, const struct verb *v, const void *req, void *res,
 	       struct err *e)
 {
@@ -255,7 +256,7 @@ static int run(struct cli *c, const struct verb *v, const void *req, void *res,
 		r = v->run(&call, req, res, e);
 	r = call_end(&call, res, r);
 	progress_end(&c->ctx, &p);
-	/* Wherever the disk was found full: that is said by the message, this by nobody else. */
+	/* The message says where the disk is full, but not what helps. */
 	if (r < 0 && (e->sys == ENOSPC || e->sys == EDQUOT) && !e->hint[0])
 		err_hint(e, "free some space there, or let old data go: stet prune");
 	return r;
@@ -317,7 +318,7 @@ int cli_end_report(struct cli *c, const struct verb *v, int status)
 	return report_end(&c->report, &e) < 0 ? cli_report(c, v, false, &e) : status;
 }
 
-/* A line that cannot be parsed: it may have said all the same where its result is to go. */
+/* A line that cannot be parsed may still say where its result is to go. */
 static int report_usage(struct cli *c, const struct verb *v, int argc, char **argv,
 			const struct err *e)
 {
@@ -339,7 +340,7 @@ int cli_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	struct err e = { 0 };
 	int status;
 
-	/* Whoever started us may have had it ignored; output into a closed pipe ends us. */
+	/* Our parent may have ignored SIGPIPE; output into a closed pipe shall end us. */
 	if (v->effect != EFFECT_RUNS)
 		signal(SIGPIPE, SIG_DFL);
 	if (parse_verb(v, argc, argv, req, &e) < 0) {
@@ -369,7 +370,7 @@ static int run_bare(struct cli *c)
 	return cli_verb(c, &verb_status, &req);
 }
 
-/* What was typed where a verb should be: one word, or two if the first is half a name. */
+/* The words typed in place of a verb: one, or two if the first is half a name. */
 static char *typed_verb(int argc, char **argv)
 {
 	if (argc > 2 && argv[2][0] != '-' && verb_is_group(argv[1]))

@@ -30,7 +30,7 @@ static int knock(void)
 	return TAKE_FD(sock);
 }
 
-/* What the environment says we are in; NULL if nothing. */
+/* The transaction that the environment names; NULL if it names none. */
 static const char *known_txn(const struct op_ctx *ctx)
 {
 	const char *txn = op_ctx_env(ctx, "STET_TXN");
@@ -64,13 +64,13 @@ static bool same_comm(void)
 	       memcmp(a, b, (size_t)n) == 0;
 }
 
-/* A variable alone proves nothing: in a sandbox the first process is one of ours. */
+/* The variable alone proves nothing: in a sandbox, process 1 is one of ours as well. */
 static bool is_explored(const char *txn)
 {
 	return txn && getpid() != 1 && same_comm();
 }
 
-/* Explored, it has no door: whatever is typed there would find a state without transactions. */
+/* In stet explore no socket leads outside: a verb would find a state without transactions. */
 static void refuse_explored(const char *txn, const struct verb *v, struct err *e)
 {
 	err_set(e, ERR_STATE,
@@ -89,7 +89,7 @@ static int ask(struct cli *c, const struct verb *v, int argc, char **argv, int s
 		return -1;
 	buf_add(&b, INSIDE_HELLO, sizeof(INSIDE_HELLO));
 	buf_addf(&b, "%s%c%s%c", cwd, 0, v->name, 0);
-	/* Nobody there sees our terminal. First, so that what was typed wins. */
+	/* The process outside does not see our terminal. First, so that a typed option wins. */
 	if (v->flags & VERB_COLOR && term_wants_color(&c->ctx, 0, STDOUT_FILENO))
 		buf_addf(&b, "--color%calways%c", 0, 0);
 	for (int i = 1; i < argc; i++)
@@ -104,7 +104,7 @@ static int ask(struct cli *c, const struct verb *v, int argc, char **argv, int s
 
 /*
  * The whole answer, in @b, each piece with its letter and length before it; its status, or -1.
- * Nobody outside waits for whoever reads what we print.
+ * The process outside must not wait until a person has read our output.
  */
 static int listen_to(int sock, struct buf *b, struct err *e)
 {
@@ -143,7 +143,7 @@ static void show(const struct buf *b, FILE *out)
 	}
 }
 
-/* The words as they are: what a result is to be written to is ours, and nobody's outside. */
+/* The words go outside as they are; where a result is written to is decided here. */
 static int relay_line(struct cli *c, const struct verb *v, int argc, char **argv,
 		      int sock, bool json)
 {
@@ -182,7 +182,7 @@ int inside_line(struct cli *c, const struct verb *v, int argc, char **argv)
 	struct err e = { 0 };
 	int status;
 
-	/* A door that nobody keeps: the sandbox is ending. */
+	/* No process listens at the socket: the sandbox is ending. */
 	if (v->inside == INSIDE_ANYWHERE || (!explored && sock < 0 && sock != -EAGAIN))
 		return -1;
 	if (argc) /* not just "stet" */

@@ -14,7 +14,7 @@
 #include "review/checkpoint.h"
 #include "verbs/verbs.h"
 
-/* Who asks and does not speak, or does not listen, is not waited for. */
+/* How long a client may take to send its request, or to read the answer. */
 enum { PATIENCE_S = 3, CHUNK = 16384 };
 
 struct voice {
@@ -22,7 +22,7 @@ struct voice {
 	char letter;
 };
 
-/* Nobody listens any more: there is nothing left to do. */
+/* Ends the process if the client has gone: there is nothing left to do. */
 static void say(int sock, char letter, const char *text, size_t n)
 {
 	AUTO_FREE char *m = xmalloc(n + 1);

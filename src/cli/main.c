@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	signal(SIGBUS, on_sigbus);
-	/* Ignored, as some daemons leave it, nobody could be waited for. */
+	/* Some daemons leave SIGCHLD ignored; then we could not wait for our children. */
 	signal(SIGCHLD, SIG_DFL);
 	/* At a limit of file sizes a write is to fail, not to end us; commands get it back. */
 	signal(SIGXFSZ, SIG_IGN);

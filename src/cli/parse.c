@@ -115,7 +115,7 @@ static void make_tables(const struct verb *v, struct option **longs, char **shor
 	struct option *l = NULL;
 	size_t n;
 
-	/* In order, one by one; a missing argument is told from an unknown option. */
+	/* "-": operands are returned in order; ":": a missing argument is not an unknown option. */
 	buf_adds(&letters, "-:");
 	for (n = 0; (o = verb_opt_at(v, n)); n++) {
 		int takes = o->type == OPT_FLAG ? no_argument : required_argument;

@@ -57,7 +57,7 @@ static bool is_known(const struct tree *t, size_t slot, long long txn, long long
 	return pid && t->slot[slot].txn == txn && t->slot[slot].pid == pid;
 }
 
-/* Below a parent that is not known it is below the command at least. */
+/* A process whose parent is not known is below the command at least. */
 static unsigned int depth_below(const struct tree *t, long long txn, long long ppid)
 {
 	size_t i = slot_of(txn, ppid);
@@ -78,7 +78,7 @@ static unsigned int tree_note(struct tree *t, const json_t *o, bool exec)
 		t->slot[i].pid = pid;
 		t->slot[i].depth = depth_below(t, txn, number(o, "ppid"));
 	} else if (is_known(t, i, txn, pid)) {
-		/* Its number may be given again. */
+		/* The kernel may give the number to another process. */
 		t->slot[i].pid = 0;
 	} else {
 		return 0;

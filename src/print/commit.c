@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "call/paths.h"
 #include "print/commit.h"
@@ -11,7 +10,6 @@
 #include "print/term.h"
 #include "review/rollback.h"
 #include "review/undo.h"
-#include "txn/chosen.h"
 
 /* Up to so many paths are written out in a command. */
 enum { TYPED = 3 };
@@ -40,7 +38,7 @@ static void words(struct buf *b, struct console *c, const char *option, char *co
 	}
 }
 
-/* Is it the transaction, and not a path? */
+/* Does the operand name the transaction, and not a path? */
 static bool is_name(const struct txn_record *rec, const char *text)
 {
 	char number[24];
@@ -48,26 +46,6 @@ static bool is_name(const struct txn_record *rec, const char *text)
 	snprintf(number, sizeof(number), "t%lld", (long long)rec->id);
 	return strcmp(text, number) == 0 || strcmp(text, number + 1) == 0 ||
 	       (rec->name && strcmp(text, rec->name) == 0);
-}
-
-/* Does the typed word name a path of a conflict, or a path below one? It may be a link to it. */
-static bool is_about(struct console *c, char *typed, const struct path_notes *n)
-{
-	char *const one[] = { typed, NULL };
-	struct op_paths p = { 0 };
-	struct err ignored;
-	bool about = false;
-
-	if (op_paths_make(c->ctx, one, &p, &ignored) == 0)
-		for (size_t i = 0; i < n->n && !about; i++) {
-			AUTO_FREE char *path = chosen_literal(n->v[i].path);
-
-			for (char **v = p.v; *v && !about; v++)
-				about = path_within(*v, path);
-			about = about || path_within(p.names[0], path);
-		}
-	op_paths_free(&p);
-	return about;
 }
 
 /*
@@ -79,12 +57,12 @@ static char **without(struct console *c, char *const *typed, const struct path_n
 	char **rest = NULL;
 
 	for (; typed && *typed; typed++)
-		if (!is_about(c, *typed, n))
+		if (!op_paths_name(c->ctx, *typed, n))
 			strv_push(&rest, xstrdup(*typed));
 	return rest;
 }
 
-/* What was chosen and decided already belongs to the command that decides the rest. */
+/* Adds the choices of the refused command: the command that decides the rest repeats them. */
 static void decided(struct buf *b, struct console *c, const struct txn_record *rec,
 		    const char *txn, char *const *paths, char *const *ours,
 		    char *const *theirs)
@@ -341,7 +319,7 @@ bool explain_rollback(struct console *c, const void *req, const void *result,
 	return explain_replay(c, "rollback", &as, &res->txn.rec, &res->conflicts, e);
 }
 
-/* The host is as it was left: nothing would be refused. */
+/* For --dry-run: nothing would be refused. */
 static int print_would(struct console *c, const struct undo_res *res, const char *what)
 {
 	unsigned long long n = res->done.changes;

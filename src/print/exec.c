@@ -8,7 +8,7 @@
 #include "print/show.h"
 #include "verbs/exec.h"
 
-/* How the command, or the check, that decided it ended. */
+/* How the command, or the check that failed, ended. */
 static void show_how(struct buf *b, const struct run_result *r)
 {
 	if (r->reason == RUN_SIGNAL)
@@ -73,7 +73,7 @@ static void show_failure(struct buf *b, const struct console *c,
 			id, id, id);
 }
 
-/* Its exit status tells of the command's own end, and of nothing else. */
+/* Is the end of the command all that there is to say? Then the exit status says it. */
 static bool is_plain_end(const struct exec_res *res)
 {
 	return res->reason == EXEC_DONE || res->reason == EXEC_EXIT ||

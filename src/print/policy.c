@@ -38,7 +38,7 @@ static void escaped(struct buf *b, const char *label, const char *s, size_t len)
 	buf_addc(b, '\n');
 }
 
-/* Beside the answer, not in it: what is printed is made of the rules that count. */
+/* On standard error, beside the answer: the answer is made of the rules in force. */
 static void warn_project(const struct op_policy *p)
 {
 	AUTO_BUF struct buf b = BUF_INIT;

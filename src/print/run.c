@@ -33,7 +33,7 @@ static void headline(struct buf *b, const struct run_res *res)
 	buf_addc(b, '\n');
 }
 
-/* In the words of a shell. */
+/* Says so in the words of a shell. */
 static void not_executed(struct buf *b, const char *name, const struct run_result *r)
 {
 	buf_adds(b, *name ? "stet: " : "stet: ''");

@@ -6,7 +6,6 @@
 
 #include "commit/commit.h"
 #include "diff/change.h"
-#include "journal/journal.h"
 #include "print/print.h"
 
 /* How things look to people. All append to a buffer, safe for a terminal. */

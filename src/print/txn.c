@@ -89,7 +89,7 @@ static void header(struct buf *b, const struct console *c, const struct status_r
 	}
 }
 
-/* What in a changed object differs, other than its content alone. */
+/* Names the parts in which a changed object differs, unless that is its content alone. */
 static void note_of(const struct change *c, struct buf *note)
 {
 	static const struct {
@@ -167,7 +167,7 @@ static void line(struct console *c, const struct status_res *res,
 		show_flush(c, b);
 }
 
-/* Many of them, as they come. A line that stands for others waits until they are counted. */
+/* Many changes, printed as they come. A directory waits until what is below it is counted. */
 struct flow {
 	struct console *c;
 	const struct status_res *res;

@@ -248,7 +248,7 @@ static const struct verb_arg restore_args[] = {
 	{ NULL },
 };
 
-/* A slip of the pen is no success, and nothing of the rest is done. */
+/* Refuses a path that was never there: a slip of the user is an error, and nothing is done. */
 static int check_known(struct timeline *c, const struct restore_req *rq,
 		       char *const *paths, const struct txn_record *r, struct err *e)
 {

@@ -118,7 +118,7 @@ static int commit(struct op_ctx *ctx, struct home *h, struct txn *t,
 	return 0;
 }
 
-/* The transaction goes back first; what came after stays as checkpoints of it. */
+/* Takes the transaction back to the checkpoint of --at; the later checkpoints stay. */
 static int go_back(struct home *h, struct txn *t, const struct commit_req *rq,
 		   struct err *e)
 {
@@ -162,6 +162,10 @@ static const struct verb_states *states_of(const void *req)
 	return ((const struct commit_req *)req)->at ? &at_checkpoint : &states_to_decide;
 }
 
+/*
+ * The result is filled in on failure, too: ERR_CONFLICT and ERR_DENIED come with their paths, and
+ * nothing was changed.
+ */
 static int op_commit(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct commit_req *rq = req;

@@ -91,7 +91,7 @@ static bool take_range(const struct diff_req *rq, struct diff_req *rest, int64_t
 	return true;
 }
 
-/* A change that is no conflict is none of --conflicts. */
+/* For --conflicts: passes on only those changes that are conflicts. */
 struct filter {
 	const struct diff_res *res;
 	change_fn *fn;
@@ -201,7 +201,7 @@ static const struct verb_states states_with_changes = {
 		      { IN(TXN_EMPTY), ": its changes are gone", NULL } },
 };
 
-/* A path that is nowhere is a slip of the user's, not an empty answer. */
+/* A path that neither exists nor was changed is an error of the user, not an empty answer. */
 static int check_paths(const struct op_ctx *ctx, char *const *paths, const bool *met,
 		       const struct diff_req *rq, struct err *e)
 {

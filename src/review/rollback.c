@@ -47,7 +47,7 @@ static int preview(const struct txn_record *rec, struct change_totals *t, struct
 	return r;
 }
 
-/* Back to a checkpoint: the transaction stays pending. */
+/* Takes the transaction to a checkpoint; it stays pending. */
 static int go_to(struct home *h, struct txn *t, const struct rollback_req *rq,
 		 struct rollback_res *res, struct err *e)
 {

@@ -51,7 +51,7 @@ static void read_target(const struct change_layer *l, const struct change *c,
 		buf_reset(out);
 }
 
-/* Adds up, and looks for what deserves a look. */
+/* Adds one change to the totals, and to the risks if it deserves a look. */
 static int take(void *arg, const struct change *c, struct err *e)
 {
 	struct status_res *res = arg;
@@ -74,7 +74,7 @@ static int take(void *arg, const struct change *c, struct err *e)
 	return 0;
 }
 
-/* What a commit did, from its list of steps: things that moved as a whole are one change. */
+/* The changes of a commit, from its steps: a directory that was moved whole is one change. */
 struct steps {
 	const struct status_res *res;
 	change_fn *fn;

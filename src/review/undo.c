@@ -54,7 +54,7 @@ struct search {
 	enum op_kind kind;
 };
 
-/* Newest first: the first that can be taken back is meant; for redo, the first undo. */
+/* Newest first: the first operation that can be taken back is meant; for redo, the first undo. */
 static bool is_candidate(const struct search *s, const struct op_record *r)
 {
 	if (r->state != OP_DONE)
@@ -183,7 +183,7 @@ static int find(struct op_ctx *ctx, struct home *h, const struct undo_req *rq, b
 	return 0;
 }
 
-/* What kind of operation it was that operation @op was about. */
+/* The kind of the operation that the undo or redo @op is about. */
 static enum op_kind kind_of(struct home *h, int64_t op)
 {
 	struct op_record r = { 0 }, target = { 0 };
@@ -278,6 +278,11 @@ static const struct verb_states states_to_take_back = {
 	.final_hint = "stet diff @ shows what it was",
 };
 
+/*
+ * Without a transaction, the newest operation on any whose workspace holds the current directory is
+ * meant; for redo, the operation that was undone last. The result is filled in on failure, too:
+ * ERR_CONFLICT comes with its paths.
+ */
 static int op_undo(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	return go(c, req, false, result, e);

@@ -78,7 +78,7 @@ struct call {
 	char **env;
 };
 
-/* Takes what a command has used from what those after it may use: 1 is as good as nothing. */
+/* Subtracts what a command has used from the limits of the next ones. 0 would mean no limit: 1. */
 static void use_up(struct run_limits *left, const struct run_result *r)
 {
 	int64_t ms = (r->setup_us + r->run_us) / 1000;
@@ -205,7 +205,7 @@ static void exec_free(void *result)
 	run_res_free(&res->run);
 }
 
-/* A commit would have said what to do next; but what there was is rolled back by now. */
+/* The hint of a refused commit does not hold here: the transaction is rolled back by now. */
 static void advise(struct run_res *run)
 {
 	long long id = run->txn.rec.id;
@@ -249,7 +249,7 @@ static int decide(struct call *c, struct err *e)
 	return 0;
 }
 
-/* We failed in the middle of it: what there is goes, and the caller hears why. */
+/* After a failure of our own: rolls back, unless --keep-on-failure; the caller reports why. */
 static void give_up(struct call *c)
 {
 	struct err ignored;
@@ -291,6 +291,12 @@ static int64_t commands_us(const struct exec_res *res)
 	return sum;
 }
 
+/*
+ * One call as one transaction: the command, then the checks in what the command left, then a
+ * commit. If anything of that does not succeed, everything is rolled back; the result says what.
+ * Fails only if nothing was executed, or if the end could not be recorded: then the next verb
+ * rolls the transaction back.
+ */
 static int op_exec(struct verb_call *v, const void *req, void *result, struct err *e)
 {
 	const struct exec_req *rq = req;

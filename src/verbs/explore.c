@@ -76,7 +76,7 @@ static int execute(struct op_ctx *ctx, struct txn *t, const struct view *v,
 	return r;
 }
 
-/* One that the transaction's commands had is not on record twice. */
+/* Did the commands of the transaction have the socket? Then it is on record already. */
 static bool is_allowed(const struct txn_record *r, const char *path)
 {
 	for (size_t i = 0; i < r->neffects; i++)
@@ -86,7 +86,7 @@ static bool is_allowed(const struct txn_record *r, const char *path)
 	return false;
 }
 
-/* @h: the journal in which it is to be noted; NULL: nothing of it will be left. */
+/* @h: where the sockets are recorded as effects; NULL for a copy, of which nothing is left. */
 static int allow_sockets(struct op_ctx *ctx, struct home *h, struct txn *t,
 			 struct view *v, char *const *names, struct err *e)
 {
@@ -172,6 +172,10 @@ static const struct verb_states *states_of(const void *req)
 	return ((const struct explore_req *)req)->at ? &states_with_checkpoints : &states;
 }
 
+/*
+ * What the command changes joins the transaction, which is pending again afterwards, with the end
+ * that its own command had.
+ */
 static int op_explore(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct explore_req *rq = req;

@@ -93,6 +93,7 @@ static const struct verb_states *states_of(const void *req)
 						  : &states_of_timeline;
 }
 
+/* The result tells of the new transaction; c->t is the one that it begins with. */
 static int op_fork(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct fork_req *rq = req;

@@ -169,7 +169,7 @@ static int sum_up(const struct txn_record *rec, const struct run_decision *d,
 	return r < 0 ? r : 0;
 }
 
-/* Being refused is no failure of the run: the transaction is pending, and says why. */
+/* A refused commit is no failure of the run: the transaction is pending; res->refusal says why. */
 static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		   const struct run_decision *d, struct run_res *res)
 {
@@ -194,7 +194,7 @@ static void commit(struct home *h, struct txn *t, const struct op_ctx *ctx,
 		housekeep_commit(h, t, &res->commit);
 }
 
-/* It may have changed the host where nothing is captured: that must stay on record. */
+/* Could the command change the host where nothing is captured? Then the record has to stay. */
 static bool wrote_through(const struct txn_record *r)
 {
 	for (size_t i = 0; i < r->neffects; i++)
@@ -204,7 +204,7 @@ static bool wrote_through(const struct txn_record *r)
 	return false;
 }
 
-/* Nobody has had the time to change what it changed; if all the same: it stays pending. */
+/* Rolls back. If somebody has changed the same paths meanwhile, the transaction stays pending. */
 static int give_up(struct home *h, struct txn *t, struct err *e)
 {
 	struct give_up g = { 0 };
@@ -385,6 +385,10 @@ static int parse_backend(const struct run_req *rq, struct sandbox_ask *ask, stru
 	return 0;
 }
 
+/*
+ * Fails before anything was executed, or when the end of the command could not be recorded or
+ * summed up; the message says what is left then.
+ */
 static int op_run(struct verb_call *c, const void *req, void *result, struct err *e)
 {
 	const struct run_req *rq = req;

@@ -46,6 +46,18 @@ def test_rooms_include_only_rooms_below():
     assert not wrong
 
 
+def test_the_front_end_knows_results_only():
+    """What it prints and asks is in the results of verbs: it calls no transaction, takes no lock."""
+    # The files: values that results are made of, and the name of a socket.
+    known = {"base", "sys", "model", "call", "session", "doctor", "review", "verbs", "print", "cli",
+             "audit/read.h", "commit/commit.h", "diff/change.h", "diff/list.h",
+             "ctl/inside_socket.h"}
+    wrong = [f"{rel}: {path}" for rel in files("src/cli", "src/print", suffixes=(".c", ".h"))
+             for path in INCLUDE.findall(read(rel))
+             if not {path, path.split("/")[0]} & known]
+    assert not wrong
+
+
 def test_includes_name_existing_files_by_room():
     """Always "room/file.h", so that a reader sees where a name comes from."""
     made = {name for rel in files("src", suffixes=("meson.build",))
