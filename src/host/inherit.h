@@ -15,8 +15,8 @@ bool known_tells(const struct op_record *r, bool *undone);
 bool known_attrs(const struct plan_rec *r, bool undone, bool digests, uint64_t *out);
 
 /*
- * @to begins with what @from is: what @from knows of the host, and until when @from itself has moved
- * each path, the other knows, too. Afterwards they go their own ways. What cannot be kept is not
+ * @to begins with the state of @from. So it gets what @from knows of the host, and until when
+ * @from itself has moved each path. Afterwards each goes its own way. What cannot be kept is not
  * known: a commit is stricter then.
  */
 void known_inherit(struct home *h, const struct txn_record *from,

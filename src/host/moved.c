@@ -137,8 +137,8 @@ static void put(struct moved *m, uint64_t key, int64_t at)
 		table_put(m->times, key, &at, &ignored);
 }
 
-/* Only of inodes with several names the other names matter. Later steps need not say that they have:
- * one that an earlier step has met is met again. */
+/* Notes an inode that has several names. The record of a later step may still say one name: an
+ * inode that was noted before is noted again. */
 static void put_inode(struct moved *m, const struct plan_rec *r, const struct ident *id,
 		      bool several)
 {

@@ -259,8 +259,8 @@ static int expect(struct apply *a, const struct plan_rec *r, const struct place 
 }
 
 /*
- * A directory that we made goes again, with the attributes that it has got since: are they ours? The
- * one in the upper is what the command has made of it.
+ * A directory that a commit made is to be taken away: are its mode and attributes those that the
+ * command gave it (the directory in the upper has them), or did the host change them?
  */
 static int check_dressed(struct apply *a, const struct plan_rec *r, const struct place *p,
 			 const struct ident *now, struct err *e)
