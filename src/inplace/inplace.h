@@ -19,9 +19,9 @@
 int inplace_check(const char *dir, char *const *closed, struct err *e);
 
 /*
- * Looks again for nested subvolumes, before the command or a visit runs: ERR_UNSUPPORTED if one lies
- * outside of what the transaction's record says is hidden or read-only. Returns 0 for a transaction
- * that does not work in place.
+ * Looks again for nested subvolumes, before the command or a visit runs: ERR_UNSUPPORTED if
+ * one lies outside of what the transaction's record says is hidden or read-only. Returns 0 for
+ * a transaction that does not work in place.
  */
 int inplace_check_again(const struct txn *t, struct err *e);
 

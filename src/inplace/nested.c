@@ -12,9 +12,9 @@
 #include "txn/state.h"
 
 /*
- * Subvolumes nested in the workspace. A snapshot of the workspace holds nothing of them. If a command
- * could reach one, stet would see neither the changes inside of it nor the loss of a directory in
- * whose place the command has moved it.
+ * Subvolumes nested in the workspace. A snapshot of the workspace holds nothing of them. If a
+ * command could reach one, stet would see neither the changes inside of it nor the loss of a
+ * directory in whose place the command has moved it.
  */
 
 bool inplace_is_store(const struct txn_record *r, const char *rel)

@@ -73,8 +73,9 @@ static void find_edges(struct trees *t)
 }
 
 /*
- * True for a store that was hidden from the command, and for another user's store, which an ordinary
- * user can neither make nor read. Any other directory with such a name may be the command's work.
+ * True for a store that was hidden from the command, and for another user's store, which an
+ * ordinary user can neither make nor read. Any other directory with such a name may be the
+ * command's work.
  */
 static bool is_store(const void *arg, const char *rel, const struct ident *id)
 {

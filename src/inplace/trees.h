@@ -18,7 +18,10 @@ struct trees {
 /* @now: a snapshot that is compared instead of the tree; or -1. Close it in any case. */
 int trees_open(const struct txn_record *r, int now, struct trees *t, struct err *e);
 void trees_close(struct trees *t);
-/* Scans another tree and leaves out the same edges; entries below mounts go to @covered, or NULL. */
+/*
+ * Scans another tree and leaves out the same edges; entries below mounts go to @covered, or
+ * NULL.
+ */
 int trees_scan(const struct trees *t, int fd, struct ck_state *out,
 	       struct ck_state *covered, struct err *e);
 /* A snapshot: fd, or -1. */

@@ -219,8 +219,9 @@ static void hide_left_stores(struct plan *p, const char *path)
 }
 
 /*
- * Hides the stores of all users at the top of a workspace that is worked on in place. The comparison
- * at the end leaves these stores out, so the command must not be able to change them.
+ * Hides the stores of all users at the top of a workspace that is worked on in place. The
+ * comparison at the end leaves these stores out, so the command must not be able to change
+ * them.
  */
 static int hide_top_stores(struct plan *p, const char *path, struct err *e)
 {

@@ -63,8 +63,8 @@ static void pin_above(const struct plan *p, const char *path, struct pins *pins)
 }
 
 /*
- * A mount of the host moves on the host, too, when a directory above it is renamed. Mounts that this
- * user cannot reach are in no danger.
+ * A mount of the host moves on the host, too, when a directory above it is renamed. Mounts
+ * that this user cannot reach are in no danger.
  */
 static void pin_host_mounts(const struct plan *p, struct pins *pins)
 {

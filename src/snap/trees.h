@@ -8,8 +8,9 @@
 int plan_trees(struct plan *p, struct err *e);
 
 /*
- * trees.c: the bind of a written-through @path shows the mounts below it as well. Masks those that are
- * windows, and makes other filesystems of the kernel read-only. A mount that has a step is left alone.
+ * trees.c: the bind of a written-through @path shows the mounts below it as well. Masks those
+ * that are windows, and makes other filesystems of the kernel read-only. A mount that has a
+ * step is left alone.
  */
 int plan_written(struct plan *p, const char *path, struct err *e);
 

@@ -27,7 +27,11 @@ static const struct {
 	{ TXN_COMMITTED,   TXN_PRUNED,      "data_let_go" },
 	{ TXN_UNDOING,     TXN_FROZEN,      "operate: done" },
 	{ TXN_UNDOING,     TXN_COMMITTED,   "operate: a part is done, or all was put back" },
+	{ TXN_UNDOING,     TXN_ROLLED_BACK, "operate: a part is done, or all was put back" },
+	{ TXN_COMMITTING,  TXN_ROLLED_BACK, "operate: a part is done, or all was taken back" },
 	{ TXN_ROLLED_BACK, TXN_FROZEN,      "txn_undo of a rollback" },
+	{ TXN_ROLLED_BACK, TXN_UNDOING,     "txn_undo of a part that was committed before" },
+	{ TXN_ROLLED_BACK, TXN_COMMITTING,  "txn_redo of a part that was committed before" },
 	{ TXN_ROLLED_BACK, TXN_PRUNED,      "data_let_go" },
 };
 /* clang-format on */

@@ -29,8 +29,8 @@
  *     PRUNED <-----------------------------------------------------------------------+
  *   txn_discard(): nothing was changed
  *
- * A redo of a rollback goes from FROZEN to ROLLED_BACK, and an undo of a part from FROZEN to
- * UNDOING and back.
+ * A redo of a rollback goes from FROZEN to ROLLED_BACK. What was committed as a part can be undone
+ * and redone in FROZEN and in ROLLED_BACK, by way of UNDOING or COMMITTING and back.
  */
 
 /* Is there a move from @from to @to? */

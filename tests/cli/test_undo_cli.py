@@ -61,13 +61,15 @@ def test_what_ends_redo(stet, work, how):
     stet("check", cwd=work).ok()
 
 
-def test_a_part_that_takes_layers_apart_ends_redo(stet, work):
-    """A refused commit of a part has changed the layers all the same."""
+def test_a_refused_part_does_not_end_redo(stet, work):
+    """A refusal changes nothing: neither the layers, nor what can be done again."""
     shell("mkdir d; echo 0 > d/a; echo 0 > d/b; echo 0 > c", work)
     stet.sh("rm -r d; mkdir d; echo 1 > d/n; echo 1 > c", cwd=work).ok()
     play(stet, work, [("commit", "c=1 d/n=1"), ("undo", "c=0 d/a=0 d/b=0")])
     shell("echo user > c", work)
-    play(stet, work, [("commit c", 3), ("redo", NOTHING, "c=user d/a=0 d/b=0")])
+    play(stet, work, [("commit c", 3), ("redo", 3, "c=user d/a=0 d/b=0")])
+    shell("echo 0 > c", work)
+    play(stet, work, [("redo", "c=1 d/n=1"), ("undo", "c=0 d/a=0 d/b=0")])
 
 
 # Files a, b and c (0 on the host; 1 in the transaction), and new ones n1, n2.

@@ -112,7 +112,10 @@ static const struct {
 		int64_t target;
 		const char *list;
 	} ops[MOST_OPS]; /* after the commit, which is number 2 */
-	/* The commit's steps that stand; '*': as another list did the step; 't': its times alone. */
+	/*
+	 * The commit's steps that stand; '*': as another list did the step; 't': its times
+	 * alone.
+	 */
 	const char *stand;
 	bool plain;
 } fates[] = {
