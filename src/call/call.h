@@ -38,7 +38,7 @@ int call_allowed(const struct verb_call *c, const struct txn_record *rec, struct
 /* For TARGET_BODY: makes the transaction that @ref names, or that is meant here, the call's. */
 int call_find(struct verb_call *c, const char *ref, struct err *e);
 
-/* The same for operands [TX] [PATH...]. */
+/* call_txn_operand() for operands [TX] [PATH...]. */
 int call_operands(struct verb_call *c, const char *first, char *const *rest,
 		  struct err *e);
 

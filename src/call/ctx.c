@@ -60,7 +60,7 @@ int op_ctx_look(struct op_ctx *ctx, struct home **h, struct err *e)
 
 	if (op_ctx_open(ctx, h, e) < 0)
 		return -1;
-	/* What others have left unfinished is nothing that the inside may touch. */
+	/* The inside may not touch what other transactions have left unfinished. */
 	if (!ctx->recovered && !ctx->only)
 		ctx->recovered = txn_recover_if_needed(*h, &ignored) == 0;
 	return 0;

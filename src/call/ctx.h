@@ -18,7 +18,7 @@ struct consent_question {
 };
 enum consent { CONSENT_NO, CONSENT_YES, CONSENT_ALWAYS /* to this rule, this time */ };
 
-/* What the verbs of one command share; opened when first asked for. */
+/* State that the verbs of one command share; each part is opened when it is first asked for. */
 struct op_ctx {
 	struct home home;
 	bool have_home, recovered;
@@ -77,10 +77,10 @@ int op_ctx_operands(struct op_ctx *ctx, const char *first, char *const *rest,
  * something that exists only in a transaction. To be freed.
  */
 int op_ctx_path(struct op_ctx *ctx, const char *path, char **out, struct err *e);
-/* The same, no link followed at all. */
+/* op_ctx_path() without following any link. */
 int op_ctx_name(struct op_ctx *ctx, const char *path, char **out, struct err *e);
 
-/* The same for something that must exist, links resolved throughout. To be freed. */
+/* op_ctx_path() of a path that must exist, with all links resolved. To be freed. */
 int op_ctx_realpath(struct op_ctx *ctx, const char *path, char **out, struct err *e);
 
 /* NULL-ended lists of strings. */

@@ -110,7 +110,10 @@ static int compare_change(void *arg, const struct change *c, struct err *e)
 	return compare(arg, c->path, e);
 }
 
-/* Where the name is something's, it alone is meant; where not, the pattern. */
+/*
+ * If an operand is the exact name of a changed path, only that path is meant; otherwise it is
+ * a pattern.
+ */
 static void decide(struct op_paths *p, bool *met)
 {
 	size_t w = 0;

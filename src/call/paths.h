@@ -30,7 +30,10 @@ int op_paths_make(struct op_ctx *ctx, char *const *typed, struct op_paths *out,
  */
 int op_paths_check(struct op_paths *p, const struct txn_record *rec, struct err *e);
 
-/* The same by what an operation changed (txn_op_paths()); choosing nothing is no error here. */
+/*
+ * op_paths_make() for the paths that an operation has changed (txn_op_paths()); choosing
+ * nothing is no error here.
+ */
 int op_paths_settle(struct op_paths *p, struct home *h, const struct txn *t, int64_t op,
 		    bool redo, struct err *e);
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * What a result looks like as JSON, as data: one row for each key, in the order of the output. The
- * same rows write the JSON (schema_write()) and describe it (schema_describe(), stet help --json).
+ * The JSON of a result, as data: one row for each key, in the order of the output. The same
+ * rows write the JSON (schema_write()) and describe it (schema_describe(), stet help --json).
  */
 enum field_type {
 	/* Members of a struct. */
@@ -51,7 +51,10 @@ struct field {
 	size_t count, stride; /* FIELD_LIST; count: FIELD_BYTES, too */
 	/* If set, the key is there only if it returns true for the struct. */
 	bool (*present)(const void *at);
-	/* One of these makes the value from the struct if it is no member; a new reference. */
+	/*
+	 * A field that is no member of the struct has one of these functions, which makes the
+	 * value; a new reference.
+	 */
 	const char *(*word)(const void *at);
 	json_t *(*make)(const void *at);
 };
@@ -59,7 +62,7 @@ struct field {
 /* Adds the keys that @fields say of the struct @at to @o. */
 void schema_add(json_t *o, const struct field *fields, const void *at);
 
-/* The same as an object; a new reference. */
+/* schema_write() as an object; a new reference. */
 json_t *schema_write(const struct field *fields, const void *at);
 
 /* [{"name", "type", "help", …}]: what a program has to know to read it. A new reference. */

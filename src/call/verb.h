@@ -28,7 +28,9 @@ enum opt_type {
 	OPT_COUNT,    /* int64_t, 1 or more; 0 if not given */
 };
 
-/* What an operand or the argument of an option names; completions follow it. */
+/*
+ * The kind of thing that an operand or the argument of an option names; completions follow it.
+ */
 enum arg_kind {
 	ARG_WORD,
 	ARG_TXN,
@@ -65,11 +67,11 @@ struct verb_common {
 	bool help, debug, json, quiet;
 	bool no_pager; /* an option of those verbs whose output goes through a pager */
 	int color;     /* 1 auto, 2 always, 3 never; 0 not given */
-	/* Where the result goes as JSON; either of the two sets json. */
+	/* The destination of the result as JSON; either of the two sets json. */
 	const char *json_fd, *json_file;
 };
 
-/* What of the user's state is opened before the verb. */
+/* The part of the user's state that is opened before the verb. */
 enum verb_home {
 	HOME_NONE,	/* nothing; the verb may open it later */
 	HOME_OPEN,	/* the journal; what a crash has left is left */
@@ -101,7 +103,7 @@ enum verb_effect {
 	EFFECT_RUNS,
 };
 
-/* What the verb is inside of a sandbox. */
+/* How the verb works inside of a sandbox. */
 enum verb_inside {
 	INSIDE_REFUSED,
 	INSIDE_ASKS,	 /* done outside, for the transaction that runs here */
@@ -158,25 +160,25 @@ struct verb_list {
 struct verb_call;
 
 struct verb {
-	/* What people read. */
+	/* The texts for people. */
 	const char *name;
 	const char *summary; /* one line, no full stop */
 	const char
 		*description; /* paragraphs; lines that begin with two spaces are code */
 
-	/* What it takes. */
+	/* Options and operands. */
 	const struct verb_opt *opts;
 	const struct verb_arg *args;
 	size_t request_size;
 	/* Refuses a request for what is in it, before anything is opened; or NULL. */
 	int (*check)(const struct op_ctx *ctx, const void *req, struct err *e);
 
-	/* What it is about and does. */
+	/* Target and effect. */
 	enum verb_home home;
 	enum verb_target target;
 	const char *const *words;	  /* NULL-ended, or NULL */
 	const struct verb_states *states; /* NULL: any */
-	/* The same for verbs where that depends on the request; NULL: @states. */
+	/* The states, for verbs where they depend on the request; NULL: @states. */
 	const struct verb_states *(*states_of)(const void *req);
 	enum verb_effect effect;
 	enum verb_inside inside;

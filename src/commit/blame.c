@@ -59,7 +59,10 @@ static int match(void *arg, const struct plan_rec *r, struct err *e)
 	for (size_t i = 0; i < s->notes->n && i < BLAMED; i++) {
 		struct path_note *n = &s->notes->v[i];
 
-		/* What a directory holds, or what came with one, is in conflict, too. */
+		/*
+		 * A conflict may be about the contents of a directory, or about the directory
+		 * of a path.
+		 */
 		if (!n->by && (path_within(path, n->path) || path_within(n->path, path)))
 			n->by = s->txn;
 	}

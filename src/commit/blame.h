@@ -5,9 +5,9 @@
 #include "commit/commit.h"
 
 /*
- * Who has changed the host at these paths: another transaction, by a commit at or after @since
- * that stands? Sets @by of the first of the notes, to the newest. What cannot be read is not
- * known. Private to the room.
+ * Finds out which other transaction has changed the host at these paths, by a commit at or
+ * after @since that stands. Sets @by of the first of the notes, to the newest one.
+ * Transactions that cannot be read are left out. Private to the room.
  */
 void blame_notes(struct home *h, int64_t self, int64_t since, struct path_notes *n);
 

@@ -48,7 +48,7 @@ int operate_plan_name(char name[32], struct err *e)
 	return 0;
 }
 
-/* What the conflicts have in common. */
+/* Words for what the conflicts have in common. */
 static const char *conflict_words(const struct commit_result *res, char *out, size_t size,
 				  long long id)
 {
@@ -198,7 +198,10 @@ static int carry_out(struct home *h, struct txn *t, const struct commit_wish *w,
 	return 0;
 }
 
-/* Whoever was taking it to another checkpoint may have died only now: that comes first. */
+/*
+ * A process that was taking the transaction to another checkpoint may have died just now:
+ * recovery comes first.
+ */
 static int check_whole(struct home *h, const struct txn *t, struct err *e)
 {
 	int64_t id, back_to;
@@ -212,7 +215,10 @@ static int check_whole(struct home *h, const struct txn *t, struct err *e)
 	return err_hint(e, "stet recover takes that back; then try again");
 }
 
-/* What is left of a directory must still be right when a part of it is committed. */
+/*
+ * Opaque marks are spelled out: the rest of a directory must still be right when a part of it
+ * is committed.
+ */
 static int unfold(struct operation *o, struct err *e)
 {
 	for (size_t i = 0; i < o->nlayers; i++) {

@@ -35,9 +35,9 @@ struct commit_wish {
 	bool dry_run;
 	const char *message; /* or NULL */
 	/*
-	 * What else there is to say about a change (@target: of a link, or NULL): NULL, or
-	 * words that live until the next call. *deny: it is not to be committed, whatever
-	 * is accepted. The function itself may be NULL.
+	 * Judges a change (@target: of a link, or NULL): NULL, or words that live until the
+	 * next call. *deny: the change is not committed, whatever is accepted. The function
+	 * itself may be NULL.
 	 */
 	const char *(*judge)(void *arg, const struct change *c, const char *target,
 			     bool *deny);
@@ -46,7 +46,7 @@ struct commit_wish {
 	void *progress_arg;
 };
 
-/* What is said of a path that the command could not change (--read-only). */
+/* The words for a path that the command could not change (--read-only). */
 #define TXN_WAS_CLOSED "was read-only for the command"
 
 struct commit_result {

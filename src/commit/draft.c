@@ -377,7 +377,7 @@ static int created(struct draft *d, const struct change *c, struct plan_rec *r,
 		return draft_add(d, r, e);
 	if (!r->before.mode && is_split(d, c->path))
 		return add_mkdir(d, r, e);
-	/* It moves when the links in it are in order. */
+	/* The directory moves after the links in it were made. */
 	if ((d->nwholes & (d->nwholes - 1)) == 0)
 		d->wholes = xrealloc(d->wholes, (d->nwholes ? 2 * d->nwholes : 8) *
 							sizeof(*d->wholes));
@@ -510,7 +510,7 @@ static int on_change(void *arg, const struct change *c, struct err *e)
 	if (c->kind == CHANGE_MODIFY)
 		return modified(d, c, &r, e);
 	if (S_ISDIR(r.before.mode) && c->kind != CHANGE_MODIFY && is_split(d, c->path)) {
-		/* What stays keeps the directory around it. */
+		/* An object that stays keeps the directory around it. */
 		if (c->kind == CHANGE_TYPE)
 			draft_conflict(d, c, "holds what the host is to keep");
 		return 0;

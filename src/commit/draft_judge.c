@@ -129,7 +129,9 @@ static bool merge_step(struct draft *d, const struct change *c, const struct ide
 	__attribute__((cleanup(sides_free))) struct sides s = { 0 };
 	struct err e;
 
-	/* What the host is to win is not merged: it has to be found first. */
+	/*
+	 * In the search for the paths of --theirs nothing is merged: conflicts are only found.
+	 */
 	if (d->looking ||
 	    (!d->w->merge && (d->res->mergeable || d->res->conflicts.n >= OFFER_AFTER)) ||
 	    !read_sides(d, c, host, &s))
@@ -156,9 +158,11 @@ void draft_check_conflict(struct draft *d, const struct change *c,
 			 our_side(c), (long long)d->t->rec.id);
 		draft_conflict(d, c, what);
 	}
-	/* It was there when the command ended; or it is a directory that the command merged
-	 * with the host's, which has none any more. For what lies below a hidden one, that one
-	 * answers: nobody has looked there for what the host has. */
+	/*
+	 * The host has deleted it since the command ended; or the command merged a directory
+	 * with the host's, which has none any more. For a path below a hidden directory that
+	 * directory answers: nobody has looked below it.
+	 */
 	if (c->kind == CHANGE_ADD && !(c->was_hidden && c->implied) &&
 	    ((!host->mode && draft_host_changed(d, c, host)) ||
 	     (S_ISDIR(c->after.st_mode) && !c->was_hidden &&

@@ -26,7 +26,10 @@ void draft_conflict(struct draft *d, const struct change *c, const char *what);
 /* Adds a conflict that --ours cannot decide. */
 void draft_stuck(struct draft *d, const struct change *c, const char *what);
 
-/* It was read-only: never committed, whatever is accepted. --theirs leaves what the host has. */
+/*
+ * The path was read-only: it is never committed, whatever is accepted. --theirs leaves the
+ * host's object.
+ */
 void draft_closed(struct draft *d, const struct change *c);
 
 /* Against what the host has there now. If both sides can stand, d->merged holds both. */

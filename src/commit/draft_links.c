@@ -79,7 +79,7 @@ static int touch_dir(struct draft *d, const struct plan_rec *r, struct err *e)
 	return draft_later_times(d, r->layer, dir, true, e);
 }
 
-/* Then the second becomes a file of its own, as it is. */
+/* The second name becomes a file of its own, with the present content. */
 static int split(struct draft *d, struct plan_rec *r, struct err *e)
 {
 	struct ident host;
@@ -129,7 +129,7 @@ static int move(struct draft *d, struct plan_rec *r, struct err *e)
 	return draft_add(d, r, e);
 }
 
-/* What the anchor's inode will be when its own step is done. */
+/* The identity of the anchor's inode when its own step is done. */
 static int as_it_will_be(struct draft *d, const struct hardlink *anchor, struct ident *id,
 			 struct err *e)
 {

@@ -34,7 +34,7 @@ struct draft {
 		bool due; /* something in it changes, or it itself does */
 	} * dirs;
 	size_t ndirs;
-	/* Those that hold what is looked at now, outermost first: places in @dirs. */
+	/* The directories above the present path, outermost first: indexes of @dirs. */
 	size_t *above;
 	size_t nabove, above_cap;
 	bool walked;	   /* all differences are known */
@@ -58,7 +58,7 @@ struct draft {
 int draft_add(struct draft *d, struct plan_rec *r, struct err *e);
 /* A directory whose attributes may have to be set when all else is done. */
 void draft_later(struct draft *d, const char *rel, const struct plan_rec *r, bool due);
-/* One that is not itself committed: only its mtime goes with what it holds. */
+/* Adds a directory that is not itself committed: only its mtime changes with its contents. */
 int draft_later_times(struct draft *d, uint32_t layer, const char *rel, bool due,
 		      struct err *e);
 

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-/* Where it is, or the free place where it would be. */
+/* The slot of the inode, or the free slot for it. */
 static size_t *slot(const struct hardlinks *t, uint32_t layer, uint64_t ino)
 {
 	size_t i = (ino * UINT64_C(0x9e3779b97f4a7c15) + layer) >> 20;

@@ -80,7 +80,7 @@ const struct op_record *history_redoable(const struct history *hi)
 
 /* --- steps --- */
 
-/* What the operations after the commit have made of one of its steps. */
+/* The fate of a step of the commit: what later operations have made of it. */
 struct fate {
 	bool gone;
 	bool other; /* done in another way: the rest says how */

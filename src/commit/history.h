@@ -24,7 +24,7 @@ int history_read(struct home *h, int64_t txn, struct history *out, struct err *e
 void history_free(struct history *hi);
 
 const struct op_record *history_find(const struct history *hi, int64_t id); /* or NULL */
-/* What undo and redo are about; NULL: nothing. */
+/* The operations that undo and redo are about; NULL: none. */
 const struct op_record *history_undoable(const struct history *hi);
 const struct op_record *history_redoable(const struct history *hi);
 

@@ -38,7 +38,10 @@
  */
 enum { SYNC_EACH_MAX = 200, SYNC_WORTH = 128 * 1024, LOST_DIR_TRIES = 100 };
 
-/* Where fault points are counted they come in one order, whatever the machine does meanwhile. */
+/*
+ * When fault points are counted, work is done in one order, whatever the machine does
+ * meanwhile.
+ */
 #ifdef STET_FAULTS
 enum { COUNTED = 1 };
 #else
@@ -54,7 +57,10 @@ int64_t operate_now(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* What the kernel may stamp with, if somebody has looked: ahead of the coarse clock. */
+/*
+ * The fine clock: the kernel may stamp with it a file whose times were read; it is ahead of
+ * the coarse clock.
+ */
 static int64_t fine_now(void)
 {
 	struct timespec t;
@@ -131,7 +137,7 @@ int operate_open(const struct txn *t, bool every, struct operation *o, struct er
 		setrlimit(RLIMIT_NOFILE, &lim);
 	}
 	o->layers = txn_layers(&t->rec, &o->nlayers);
-	/* What is replaced goes with all its attributes. */
+	/* A replaced object goes with all its attributes. */
 	for (size_t i = 0; i < o->nlayers; i++) {
 		struct change_layer *l = &o->layers[i];
 		AUTO_FREE char *dir = xstrndup(l->upper,

@@ -27,8 +27,10 @@ struct operation {
 	bool own;	  /* the list was made for this operation: its decisions count */
 };
 
-/* One commit at a time for each user. @wait: until the other is done; else ERR_STATE. fd, or
- * -1. */
+/*
+ * Takes the lock by which a user has one commit at a time. @wait: until the other commit is
+ * done; else ERR_STATE. fd, or -1.
+ */
 int operate_guard(struct home *h, bool wait, struct err *e);
 
 /* Opens layers and directory. @every: for drafting. */

@@ -106,8 +106,8 @@ static int recover(struct home *h, unsigned *n, struct err *e)
 }
 
 /*
- * Whoever ran these was killed before the decision that was his to make: it is made for him.
- * One that runs holds its lock; it is not waited for.
+ * Atomic transactions whose process was killed before its decision: it is made here. A running
+ * one holds its lock and is not waited for.
  */
 static int decide(struct home *h, unsigned *n, struct err *e)
 {
@@ -125,7 +125,7 @@ static int decide(struct home *h, unsigned *n, struct err *e)
 			return -1;
 		t.lock = lock_take(t.rec.dir, false);
 		if (t.lock >= 0) {
-			/* What it is may have changed until the lock was ours. */
+			/* The state may have changed until we had the lock. */
 			txn_record_free(&t.rec);
 			r = journal_txn_get(h->journal, id, &t.rec, e);
 			if (r == 0 && t.rec.atomic) {
@@ -138,7 +138,7 @@ static int decide(struct home *h, unsigned *n, struct err *e)
 	return r;
 }
 
-/* Those whose layers were being changed to another checkpoint: they go back. */
+/* Transactions whose layers were being changed to another checkpoint go back. */
 static int recover_changes(struct home *h, unsigned *n, struct err *e)
 {
 	int64_t id = 0, back_to;
@@ -153,7 +153,7 @@ static int recover_changes(struct home *h, unsigned *n, struct err *e)
 			break;
 		if (journal_txn_get(h->journal, id, &t.rec, e) < 0)
 			return -1;
-		/* Who is at work on it holds the lock. */
+		/* A process that is at work on it holds the lock. */
 		t.lock = lock_take(t.rec.dir, false);
 		if (t.lock >= 0 || t.lock == -ENOENT) {
 			r = timeline_recover(h, &t, back_to, e);
@@ -185,7 +185,7 @@ int txn_recover_if_needed(struct home *h, struct err *e)
 		return -1;
 	if (!id)
 		return decide(h, &n, e);
-	/* Whoever holds it is at work on it, and alive. */
+	/* The process that holds it is at work, and alive. */
 	guard = operate_guard(h, false, e);
 	if (guard < 0)
 		return e->kind == ERR_STATE ? 0 : -1;

@@ -7,7 +7,10 @@
 /* Finishes or reverses whatever a crash left. *n: how many operations that were. */
 int txn_recover(struct home *h, unsigned *n, struct err *e);
 
-/* The same if there is anything; a single query if there is not. For every verb. */
+/*
+ * txn_recover() if there is anything to recover; a single query if there is not. For every
+ * verb.
+ */
 int txn_recover_if_needed(struct home *h, struct err *e);
 
 #endif

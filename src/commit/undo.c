@@ -228,8 +228,8 @@ static int is_any_differing(struct operation *o, bool redo, const char *list,
 }
 
 /*
- * What the operation is to be, according to what it repeats or takes back. @afresh: with a list of
- * its own in any case, by what the host has now.
+ * Describes the operation, from the one that it repeats or takes back. @afresh: with a change
+ * list of its own in any case, by what the host has now.
  */
 static int describe(const struct txn *t, const struct deed *d, bool part, bool afresh,
 		    const struct commit_wish *w, struct operation *o, struct err *e)
@@ -317,7 +317,7 @@ static int get_ready(const struct txn *t, const struct deed *d, bool part, bool 
 	return operate_reach(o, e) < 0 ? -1 : look_ahead(o, d->redo, res, e);
 }
 
-/* What met a conflict is looked at once more, by what the files hold. */
+/* Steps that met a conflict are looked at once more, with the contents of the files. */
 static int get_ready_again(const struct txn *t, const struct deed *d, bool part,
 			   const struct commit_wish *w, struct operation *o,
 			   struct commit_result *res, struct err *e)

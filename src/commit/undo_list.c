@@ -379,8 +379,9 @@ char *undo_path(const struct operation *o, const struct plan_rec *r)
 }
 
 /*
- * What the commit replaced took the place of the command's own. If all of it is taken back but
- * this, the transaction is pending again, and would seem to have made that.
+ * The replaced object took the place of the command's own in the upper. If everything but this
+ * step is taken back, the transaction is pending again, and would seem to have made that
+ * object.
  */
 static bool is_kept_in_upper(const struct subset *s, const struct plan_rec *r)
 {
@@ -432,7 +433,7 @@ static int keep_chosen(void *arg, const struct plan_rec *r, struct err *e)
 		return -1;
 	if (theirs || (s->w->paths && !chosen_has(s->w->paths, path)))
 		return r->kind == PLAN_DIR ? keep_parent(s, &copy, taken, e) : 0;
-	/* What was decided for the commit was decided for the commit. */
+	/* A decision of the user for the commit does not count for its undo. */
 	if (copy.flags & PLAN_FORCE)
 		copy.flags |= PLAN_DECIDED;
 	copy.flags &= ~(unsigned)(PLAN_FORCE | PLAN_TOUCHED);

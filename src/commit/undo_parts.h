@@ -8,7 +8,7 @@
 
 /* For undo.c and undo_list.c alone. */
 
-/* What is undone or redone. */
+/* The operation that is undone or redone. */
 struct deed {
 	bool redo;
 	struct history ops;

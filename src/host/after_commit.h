@@ -7,10 +7,10 @@
 #include "txn/txn.h"
 
 /*
- * What a commit has left on the host: digests of what it put there, noted when it is
- * done, off the critical path. With them an undo tells a file that was merely touched since, or
- * saved once more as it was, from one that was changed. Without them, and beyond a bounded
- * amount, it judges by times, and is stricter.
+ * Digests of what a commit has put on the host, noted when it is done, off the critical path.
+ * With them an undo tells a file that was merely touched since, or saved again unchanged, from
+ * one that was changed. Without them, and beyond a bounded amount, the undo judges by times,
+ * and is stricter.
  */
 
 /* Notes them for operation @op, a commit of @t that is done. What has been changed by now is left
@@ -24,10 +24,13 @@ void after_commit_name(char name[32], int64_t op);
  * read is not known. */
 struct after_commit;
 
-/* What the host is to have when the commit @op of @t is undone. All of them must outlive it. */
+/*
+ * Knows what the host should have when the commit @op of @t is undone. All of @h, @t and
+ * @layers must outlive it.
+ */
 struct after_commit *after_commit_new(struct home *h, const struct txn *t, int64_t op,
 				      const struct change_layer *layers, size_t n);
-/* The same when a commit of @t is to be done again: what the host had before. */
+/* Knows what the host should have when a commit of @t is done again: what was there before. */
 struct after_commit *after_commit_new_redo(struct home *h, const struct txn *t,
 					   const struct change_layer *layers, size_t n);
 void after_commit_free(struct after_commit *l); /* NULL is fine */
@@ -37,7 +40,7 @@ bool after_commit_is(struct after_commit *l, uint32_t layer, const char *rel,
 		     const struct ident *now);
 /* Reads all there is to know, for one who must not use the journal when it asks. */
 void after_commit_read(struct after_commit *l);
-/* The same by its path. */
+/* after_commit_is() by path. */
 bool after_commit_is_at(struct after_commit *l, const char *path,
 			const struct ident *now);
 

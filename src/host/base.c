@@ -42,7 +42,7 @@ void base_notes_free(struct base_notes *b)
 	apply_close(b->a);
 }
 
-/* That it is there, and who it is: nothing more is known of it. */
+/* Notes only that the object exists, and its identity. */
 static int note_late(struct base_notes *b, struct plan_rec *r, struct err *e)
 {
 	if (!b->whole)
@@ -83,7 +83,10 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 		r.nxafter = (uint32_t)b->text.len;
 		b->kept += b->text.len;
 	}
-	/* What lies in it may be noted next, though somebody has added to it by then. */
+	/*
+	 * The contents of the directory may be noted next, though somebody has added to it by
+	 * then.
+	 */
 	if (S_ISDIR(host->mode))
 		known_tell(b->known, layer, rel, host);
 	return plan_add(b->w, &r, e) < 0 ? -1 : 1;
@@ -158,7 +161,7 @@ static int copy_note(void *arg, const struct plan_rec *r, struct err *e)
 	return plan_add(arg, &copy, e);
 }
 
-/* What was noted before a visit stays; one that is damaged is begun anew. */
+/* Notes from before an explore are taken over; a damaged file of notes is begun anew. */
 static int take_over(struct base_notes *b, int dir, struct err *e)
 {
 	struct plan *p;
@@ -191,7 +194,7 @@ int txn_note_base(struct txn *t, const struct base_wish *w, struct err *e)
 	known_read(b.notes.known, dir, SEEN);
 	layers = txn_layers(&t->rec, &n);
 	b.touched = touched = xcalloc(n, sizeof(*touched));
-	/* One noted too many does no harm. */
+	/* Noting one object too many does no harm. */
 	for (size_t i = 0; i < n; i++)
 		layers[i].rough = true;
 	for (size_t i = 0; i < n; i++)

@@ -13,7 +13,7 @@
  */
 struct base_notes {
 	struct apply *a;
-	/* It is what a commit has put there, wherever that is; and only who is asked for. */
+	/* The objects are those that a commit has put there; only identities are asked for. */
 	bool ours;
 	/* Also who is there of whom nothing else is known (PLAN_LATE): so that what is not
 	 * named was not there. */
@@ -29,7 +29,10 @@ int base_note(struct base_notes *b, uint32_t layer, const char *rel,
 	      const struct ident *host, struct err *e);
 void base_notes_free(struct base_notes *b); /* not the writer */
 
-/* Those noted while the command ran, those noted at its end, and after a commit: left-OP. */
+/*
+ * File names of the notes made while the command ran, at its end, and after a commit (left-
+ * OP).
+ */
 #define SEEN "seen"
 #define BASE "base"
 #define LEFT_NEW "left.new"

@@ -94,7 +94,7 @@ static void look(struct seen *s, const struct dir *d, const char *name)
 	if (apply_look(s->notes.a, d->layer, rel, &host, &up, &e) < 0 || !host.mode)
 		return;
 	note(s, d->layer, rel, &host);
-	/* What lies in a directory that the host does not have is all new. */
+	/* Everything in a directory that the host does not have is new. */
 	if (S_ISDIR(host.mode) && (up.mode || d->gone))
 		put_off(s, d->layer, rel, !S_ISDIR(up.mode));
 }
@@ -143,7 +143,7 @@ static void look_through(struct seen *s, struct dir *d)
 	AUTO_CLOSE int fd = open_dir(s, d, d->gone);
 	struct fs_names names = { 0 };
 
-	/* One that replaces the host's: that is as good as deleted. */
+	/* An opaque directory replaces the host's: as good as deleted. */
 	if (fd >= 0 && !d->gone && meta_is_opaque(fd, ".")) {
 		d->gone = true;
 		cleanup_close(&fd);
@@ -174,7 +174,7 @@ static void take(struct seen *s, const struct inotify_event *ev)
 	}
 }
 
-/* What there is, for as long as one may be at it. False: there is no more. */
+/* Handles the events that are there, for a bounded time. False: there are no more. */
 static bool work(struct seen *s, char *events)
 {
 	int64_t until = clock_ms(CLOCK_MONOTONIC) + WORK_MS;

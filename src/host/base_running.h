@@ -5,13 +5,13 @@
 #include "journal/journal.h"
 
 /*
- * What the host had where the command first changed something, noted while it runs: whoever
- * touches such a file afterwards, without changing it, is in nobody's way then. The base (base.c)
- * knows that only of what is still untouched when the command ends.
+ * Notes, while the command runs, what the host had where the command first changed something.
+ * A user who touches such a file afterwards, without changing it, then causes no conflict. The
+ * base (base.c) knows that only of files that are untouched when the command ends.
  *
- * Only what bears no change since the transaction began is noted: that is what the command saw,
- * at whatever time we look. What comes too late, or is too much, is not known, and a commit is
- * stricter there.
+ * Only objects without a change since the transaction began are noted: that is what the
+ * command saw, whenever we look. Objects that come too late, or are too many, are not known,
+ * and a commit is stricter there.
  */
 
 /*

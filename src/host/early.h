@@ -14,7 +14,7 @@ struct early;
 
 struct early *early_begin(const struct txn_record *r);
 
-/* One of all the differences of a walk with change_layer.every. */
+/* Adds one difference of a walk with change_layer.every. */
 void early_note(struct early *w, const struct change *c);
 
 /* For a walk that is taken for nothing else: has it taken long enough, from the first question

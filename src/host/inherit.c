@@ -15,7 +15,7 @@
 #include "txn/find.h"
 #include "txn/parts.h"
 
-/* What a transaction knows of the host, given to one that begins with its state. */
+/* Hands the knowledge of a transaction about the host to a fork of it. */
 
 static const char *const bases[] = KNOWN_BASES;
 
@@ -24,7 +24,7 @@ bool known_tells(const struct op_record *r, bool *undone)
 	bool part = r->kind == OP_UNDO && r->part && r->state == OP_DONE &&
 		    r->redone != 1;
 
-	/* One that was reversed has moved things away and back: their ctime is ours. */
+	/* A reversed operation has moved objects away and back: their ctime is our doing. */
 	*undone = part || r->undone || r->state == OP_REVERSED;
 	return (r->kind == OP_COMMIT || part) && r->plan &&
 	       (r->state == OP_DONE || r->state == OP_REVERSED);

@@ -90,7 +90,7 @@ static bool same_attributes(const struct ident *a, const struct ident *b)
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
 }
 
-/* What a commit has not set in a directory is what was known of it before. */
+/* Attributes that a commit has not set in a directory are those that were known before. */
 static bool add_attributes(struct version *v, const struct version *said)
 {
 	bool mode = v->mode_as_found, owner = v->owner_as_found;
@@ -176,7 +176,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 	bool found;
 
 	(void)e;
-	/* What was decided against the host's version was decided for that one time. */
+	/* A decision against the host's version was made for that one time. */
 	if (undone && r->flags & (PLAN_FORCE | PLAN_DECIDED | PLAN_MERGED))
 		return 0;
 	switch (r->kind) {
@@ -214,7 +214,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		v.id.btime = r->before.btime;
 		v.ours = true;
 		v.has_digest = known_attrs(r, undone, rd->digests, &v.digest);
-		/* What it had since before the beginning is what the command found. */
+		/* A version from before the beginning is what the command found. */
 		found = r->before.ctime >= rd->k->begin;
 		v.mode_as_found = found && (r->flags & PLAN_TIMES ||
 					    r->before.mode == r->after.mode);
@@ -325,7 +325,7 @@ int known_open(struct home *h, const struct txn *t, struct known **out, struct e
 	return 0;
 }
 
-/* What cannot be read is not known, and then it is judged by time alone. */
+/* A list that cannot be read leaves its paths unknown: they are judged by time alone. */
 static void read_all(struct known *k)
 {
 	struct err e;
@@ -366,8 +366,9 @@ static bool is_listed(struct known *k, uint64_t key)
 }
 
 /*
- * What is known of a path, or NULL; until the next question. Of a million changes most are never
- * asked about, and those who ask are mostly not known: a table of all is the last resort.
+ * The known version of a path, or NULL; valid until the next question. Of a million changes
+ * most paths are never asked about, and most of those that are asked about are not known: a
+ * table of all is the last resort.
  */
 static const struct version *find(struct known *k, uint32_t layer, const char *rel)
 {
@@ -412,7 +413,10 @@ int known_held(const struct known *k, struct err *e)
 	return k->broken ? -1 : 0;
 }
 
-/* What git's index says has no size of its own (diff/gitindex.h): the digest alone tells. */
+/*
+ * git's index is compared by its meaning, which has no size (diff/gitindex.h): the digest
+ * decides.
+ */
 static bool same_size(const struct version *s, const char *rel, const struct ident *host)
 {
 	return s->id.size == host->size || (s->has_digest && gitindex_name(rel));
@@ -577,7 +581,7 @@ static int64_t find_whole(struct known *k, struct apply *a, uint32_t layer, char
 	return at;
 }
 
-/* What is said of one directory; or else the one that holds it must be asked. */
+/* The answer for one directory; or GO_UP: the directory above has to be asked. */
 enum { GO_UP = -1 };
 
 /*
@@ -605,13 +609,16 @@ static int judge_place(struct known *k, struct apply *a, uint32_t layer, const c
 		return PLACE_OTHER;
 	if (s && !s->late)
 		return PLACE_SAME;
-	/* What is renamed bears it in its ctime; but so does one into which something was put. */
+	/* A rename moves the ctime of a directory; but so does a new entry in it. */
 	if (now->ctime < k->begin || (s && s->id.ctime < k->begin))
 		return GO_UP;
 	return apply_saw_one(a, layer, dir) ? PLACE_UNKNOWN : PLACE_OTHER;
 }
 
-/* What was renamed bears it in its ctime, what came with it does not: so up to the layer's top. */
+/*
+ * A renamed object has a new ctime, objects beneath it have not: so all directories up to the
+ * top of the layer are asked.
+ */
 static enum known_place find_place(struct known *k, struct apply *a, uint32_t layer,
 				   char *dir)
 {
@@ -700,7 +707,7 @@ static bool is_another(struct known *k, struct apply *a, uint32_t layer, const c
 
 	if (!s)
 		return k->complete;
-	/* It may have come with its directory while the command ran, and not bear that. */
+	/* It may have come with its directory while the command ran, without a new ctime. */
 	if (s->late && k->place.is == PLACE_UNKNOWN)
 		return true;
 	if (s->made || (!s->doubt && ident_is(&s->id, host)))

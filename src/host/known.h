@@ -35,8 +35,10 @@ void known_read_all(struct known *k);
  * in a file if it is much): then none of them counts. */
 int known_held(const struct known *k, struct err *e);
 
-/* One that knows what it is told: that the host had @id there when @t, which must outlive it,
- * began. */
+/*
+ * A known that is filled by known_tell() alone: the host had @id there when @t, which must
+ * outlive it, began.
+ */
 struct known *known_new(const struct txn_record *t);
 void known_tell(struct known *k, uint32_t layer, const char *rel, const struct ident *id);
 /* A list; false if there is none, or it is damaged. */

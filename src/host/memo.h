@@ -13,7 +13,7 @@
  * looked at once and not once for each level.
  */
 
-/* What was found out about a directory, for all that lies beneath it. */
+/* The answer for a directory, for everything beneath it. */
 struct memo {
 	uint64_t place_key, whole_key; /* 0: nothing */
 	enum known_place is;

@@ -128,7 +128,7 @@ static int64_t time_of(const struct moved *m, uint64_t key)
 	return table_get(m->times, key, &at, &ignored) > 0 ? at : 0;
 }
 
-/* What cannot be kept is not known. */
+/* An entry that cannot be kept is not known. */
 static void put(struct moved *m, uint64_t key, int64_t at)
 {
 	struct err ignored;

@@ -30,7 +30,7 @@ static _Noreturn void testify(const struct observer *w, int stop, int done)
 	done = fcntl(done, F_DUPFD_CLOEXEC, 100);
 	if (null < 0 || stop < 0 || done < 0)
 		_exit(1);
-	/* What is meant for the job is for who leads it: he ends us. */
+	/* Signals for the job are for its leader, which ends this process. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	for (int i = 0; i < 3; i++)
@@ -102,7 +102,7 @@ void observer_end(struct observer *w)
 	while (w->done >= 0 && read(w->done, &none, 1) < 0 && errno == EINTR)
 		;
 	cleanup_close(&w->done);
-	/* One that is still about to end is nobody's when we are gone. */
+	/* A child that is still ending has no parent when we are gone. */
 	if (w->pid > 0)
 		waitpid(w->pid, NULL, WNOHANG);
 	*w = (struct observer){ .side.fd = -1 };

@@ -24,8 +24,8 @@ struct observer {
 void observer_begin(struct observer *w, const struct txn *t);
 
 /*
- * What it noted is kept. May be called at any time, more than once. The process itself may be there
- * a moment longer: the kernel takes its time to let go of what it has watched.
+ * Keeps the notes and ends the process. May be called at any time, more than once. The process
+ * may be there a moment longer: the kernel takes its time to remove the watches.
  */
 void observer_end(struct observer *w);
 

@@ -46,7 +46,10 @@ struct put_back {
 	struct change_layer *layers;
 	size_t nlayers;
 	const struct op_record *op;
-	/* What is there is what the steps make, not what they take away: it did them again. */
+	/*
+	 * The objects are those that the steps make, not those that they take away: the
+	 * operation did the steps again.
+	 */
 	bool did;
 	/* Operations to be read, when the journal has been gone through. */
 	struct op_record *ops;
@@ -133,7 +136,9 @@ static int keep_op(void *arg, struct op_record *r, struct err *e)
 	return 0;
 }
 
-/* What a step leaves if it is done: attributes are set on the host's own inode. */
+/*
+ * The identity that a step leaves when it is done: attributes are set on the host's own inode.
+ */
 static struct ident done_by(const struct plan_rec *r)
 {
 	struct ident id = r->after;
@@ -171,7 +176,7 @@ static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 	return 0;
 }
 
-/* What a commit of later has made is somebody's work, however often it was done again. */
+/* The objects of a later commit are somebody's work, however often they were put back. */
 static bool is_later(const struct put_back *u, const struct op_record *op)
 {
 	struct op_record commit = { 0 };
@@ -246,8 +251,8 @@ static bool is_version(const struct put_back *u, const struct version *v,
 }
 
 /*
- * What an operation has found, and put back, may be what others had changed by then: it counts only
- * if it was there before, or was put back itself. Older ones come first.
+ * An object that an operation has found, and put back, may have been changed by others before:
+ * it counts only if it was there before, or was put back itself. Older operations come first.
  */
 static void trace(struct put_back *u)
 {

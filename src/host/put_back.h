@@ -6,10 +6,9 @@
 #include "txn/txn.h"
 
 /*
- * What operations that were taken back have put back since a moment, and what redos have put
- * there again: their comings and goings leave new ctimes on objects that are what they were. What
- * others had changed since that moment, before such an operation came, is not among them.
- * Private to the room.
+ * Objects that undone operations have put back since a moment, and that redos have put there
+ * again: they have new ctimes without a change. Objects that others had changed since that
+ * moment, before such an operation, are not among them. Private to the room.
  */
 struct put_back;
 

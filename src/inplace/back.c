@@ -25,7 +25,7 @@
  * the end of the command and now.
  */
 
-/* One state, and where the content of its files is. */
+/* A state, and where the contents of its files are. */
 struct side {
 	const struct ck_state *s;
 	int root;
@@ -76,7 +76,7 @@ static bool same_content(int a, int b, const char *rel)
 	return n == 0;
 }
 
-/* The same but for times, and for other names that it may have. */
+/* Are both equal but for times and for further names? */
 static bool is_alike(const struct side *sa, const struct ck_entry *a,
 		     const struct side *sb, const struct ck_entry *b)
 {
@@ -283,7 +283,7 @@ static struct spot *parent_of(struct back *b, const char *rel)
 	return NULL;
 }
 
-/* What stays needs the directory that it is in. */
+/* An object that stays needs the directory around it. */
 static int hold(struct back *b, struct spot *s, struct err *e)
 {
 	struct spot *up = *rel_of(s) ? parent_of(b, rel_of(s)) : NULL;

@@ -163,7 +163,7 @@ void inplace_end(const struct txn *t)
 	place = inplace_open(&t->rec, &ignored);
 	if (place < 0 || has_snapshot(place, END))
 		return;
-	/* What anybody does from here on bears another time than what the command did last. */
+	/* Every later change has another time than the last change of the command. */
 	await_tick();
 	inplace_snapshot(&t->rec, END, &ignored);
 }

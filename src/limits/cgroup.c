@@ -131,7 +131,7 @@ bool cgroup_place(struct buf *path, bool *memory, bool *pids)
 	return any;
 }
 
-/* What one of us left when it was killed: they are empty, and their maker is gone. */
+/* Removes cgroups that a killed stet has left: empty ones whose maker is gone. */
 static void sweep(const char *place)
 {
 	AUTO_CLOSEDIR DIR *d = opendir(place);

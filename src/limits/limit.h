@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 /*
- * What a run may use, all of its processes together; 0 means any amount. Enforced without
- * privilege: by a cgroup where we may make one, by rlimits that hold in the sandbox's own
- * user namespace, and by a process of ours outside of it that looks several times a second.
+ * The limits of a run, for all of its processes together; 0 means no limit. They need no
+ * privilege: a cgroup where we may make one, rlimits that hold in the sandbox's own user
+ * namespace, and a process of ours outside that looks several times a second.
  */
 struct run_limits {
 	int64_t wall_ms, cpu_ms;
@@ -50,7 +50,7 @@ struct cgroup {
 	bool memory, pids; /* it limits these; CPU time it always counts */
 };
 
-/* Where one would be made, for people; false if there is no such place. */
+/* The place where a cgroup would be made, for people; false if there is none. */
 struct buf;
 
 /*
@@ -69,7 +69,7 @@ struct watch_dirs {
 
 /* --- what the watcher looks at; for tests of their own --- */
 
-/* What one object takes beside its blocks, so that empty ones are not free. */
+/* Bytes that an object counts beside its blocks, so that empty ones are not free. */
 enum { INODE_BYTES = 512 };
 
 struct disk_use {

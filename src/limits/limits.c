@@ -87,7 +87,10 @@ void limits_apply(const struct run_limits *l, bool root)
 {
 	uint64_t file = l->file ? file_mark(l) : 0, s;
 
-	/* One file may pass a limit on all of them a little: that it did is then seen. */
+	/*
+	 * A single file may exceed the limit on all files a little, so that the watcher sees
+	 * that the limit was exceeded.
+	 */
 	if (l->disk && (!file || l->disk + (1 << 20) < file))
 		file = l->disk + (1 << 20);
 	if (file)
@@ -210,7 +213,7 @@ static uint64_t bytes_of(int dir)
 	return (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize;
 }
 
-/* What the command holds in files in memory that have names. */
+/* Bytes of files in memory that have names. */
 static uint64_t memory_bytes(const struct looker *k)
 {
 	uint64_t stage = bytes_of(k->stage), before = k->w->stage_bytes;
@@ -442,7 +445,7 @@ _Noreturn static void watch_main(const struct watch *w, int sock)
 			if (look_at_disk(&k, &hit))
 				tell(&k, &hit);
 			k.disk_at = next_look(began, DISK_EVERY_US, DISK_EVERY_MAX_US);
-			/* It may be others who make files there. */
+			/* Other processes may be making the files there. */
 			k.flood_at = clock_us(CLOCK_MONOTONIC) +
 				     (clock_us(CLOCK_MONOTONIC) - began);
 		}

@@ -19,7 +19,7 @@
 
 /* --- processes --- */
 
-/* One process at the last look; in ascending order of pid. */
+/* A process at the last look; in ascending order of pid. */
 struct seen {
 	int pid;
 	uint64_t start, ticks;
@@ -205,7 +205,7 @@ static uint64_t memory_of(int dir, const char *pid, uint64_t *shared)
 	}
 	if (n == 0 || n == -ENOENT || n == -ESRCH)
 		return 0;
-	/* It does not let us look closer: then all of it counts. */
+	/* The process cannot be looked at more closely: then all of it counts. */
 	n = read_file(dir, pid, "stat", text, sizeof(text));
 	return n > 0 && parse_stat(text, &l) ? l.rss * page : 0;
 }
@@ -385,7 +385,7 @@ static DIR *open_below(int dir, const char *a, const char *b)
 	return d;
 }
 
-/* What one thread has open: each may have a table of its own. */
+/* The open files of one thread: each thread may have a table of its own. */
 static void look_at_table(struct nameless *n, int tasks, const char *tid)
 {
 	AUTO_CLOSEDIR DIR *d = open_below(tasks, tid, "fd");

@@ -182,7 +182,7 @@ enum consent asking_wait(const char *dir, const struct consent_question *q)
 	return (enum consent)answer;
 }
 
-/* One packet, or -errno. Not for ever: who listens there may be held up. */
+/* Receives one packet, or -errno. With a time limit: the listener may be stopped. */
 static ssize_t receive(int sock, char *to, size_t len)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };

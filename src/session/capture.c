@@ -56,7 +56,7 @@ void capture_free(struct capture *c)
 	}
 }
 
-/* What was kept long enough. */
+/* Deletes old output. */
 static void clear_old(const char *dir)
 {
 	AUTO_CLOSEDIR DIR *d = opendir(dir);

@@ -33,7 +33,7 @@ int changes_renames(struct changes *c, const struct change_layer *layers, struct
 typedef int changes_fn(void *arg, const struct change_item *it, struct err *e);
 int changes_each(const struct changes *c, changes_fn *fn, void *arg, struct err *e);
 
-/* What an item was renamed from, or NULL. */
+/* The change that an item was renamed from, or NULL. */
 const struct change *changes_from(const struct changes *c, const struct change_item *it);
 
 #endif

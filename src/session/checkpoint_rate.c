@@ -24,7 +24,7 @@ bool checkpoint_rate_keeps(struct checkpoint_rate *p, int64_t now, bool text)
 		p->burst_n = 0;
 	}
 	p->any_at = now;
-	/* What starts first may be a look around, and the call itself comes right after it. */
+	/* The first process may only be a look around, and the call itself follows at once. */
 	if (p->kept_at && now - p->kept_at < gap(p) && (p->kept_text || !text))
 		return false;
 	p->kept_at = now;

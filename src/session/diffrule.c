@@ -12,7 +12,7 @@
 #include "diff/risk.h"
 #include "session/gitdir.h"
 
-/* What the host had there is no more, or is something else. */
+/* Is the host's object gone, or another one? */
 static bool is_replaced(const struct change *c)
 {
 	return c->kind == CHANGE_TYPE || (c->kind == CHANGE_ADD && c->before.st_mode) ||

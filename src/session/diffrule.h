@@ -21,8 +21,8 @@ void diff_rules_open(struct diff_rules *d, const struct op_ctx *ctx,
 void diff_rules_close(struct diff_rules *d);
 
 /*
- * What the rules say about a change; see commit_wish.judge, for which it is made. @arg is a
- * struct diff_rules, whose words it gives.
+ * The verdict of the diff rules on a change; for commit_wish.judge. @arg is a struct
+ * diff_rules, which holds the returned words.
  */
 const char *diff_judge(void *arg, const struct change *c, const char *target, bool *deny);
 

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-/* One line of a small file, without its end. False: there is no such file. */
+/* Reads one line of a small file, without its end. False: there is no such file. */
 static bool read_line(const char *path, char line[PATH_MAX])
 {
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -61,7 +61,7 @@ static void clean(char *path)
 	*out = '\0';
 }
 
-/* What the file @path, which is the .git of a directory, stands for. */
+/* The directory that the file @path, the .git of a work tree, stands for. */
 static char *follow(const char *path)
 {
 	static const char key[] = "gitdir: ";

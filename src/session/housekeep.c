@@ -53,7 +53,7 @@ static int open_claims(const char *dir, int flags)
 	return open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 }
 
-/* One at a time. What comes while one waits for its turn is left to that one. */
+/* One housekeeper at a time, and one that waits. Later ones leave their work to that one. */
 static bool my_turn(int fd)
 {
 	if (claim(fd, NOW))
@@ -144,7 +144,7 @@ void housekeep_again(struct home *h, struct txn *t)
 		housekeep(h, t, 0);
 }
 
-/* Whoever waits for the transaction need not wait for the disk. */
+/* A process that waits for the transaction need not wait for the disk. */
 static void look_after(struct home *h, int claims, int64_t id, int64_t what,
 		       int64_t since, int lock)
 {

@@ -5,13 +5,13 @@
 #include "commit/commit.h"
 
 /*
- * What is due when a command has ended but nobody should wait for: the base is noted, the
- * layers are written to the disk, history is trimmed to its budget, the journal's log is
- * folded in. In the background; whoever wants the transaction meanwhile waits for its
- * lock. @t may be NULL (nothing to note): then only if the journal says that it is due.
- * Of few @changes the base is noted before we return: then whatever happens to the host from
- * now on is told from what was; of more, what has changed until it was noted is in doubt. Failing
- * is no error: all of it can be done later or never.
+ * Work that is due when a command has ended and that no user should wait for: the base is
+ * noted, the layers are written to the disk, the history is trimmed to its budget, the log of
+ * the journal is folded in. It is done in the background; a process that wants the transaction
+ * meanwhile waits for its lock. @t may be NULL (nothing to note): then only if the journal
+ * says that it is due. With few @changes the base is noted before this returns, so that later
+ * changes of the host are told from earlier ones; with more, changes until the base is noted
+ * are in doubt. A failure is no error: all of it can be done later or never.
  */
 enum { HOUSEKEEP_FEW = 100 };
 void housekeep(struct home *h, struct txn *t, uint64_t changes);
@@ -28,9 +28,9 @@ void housekeep_commit(struct home *h, struct txn *t, const struct commit_result 
 int housekeep_main(int argc, char **argv);
 
 /*
- * Whoever looks after transaction @id in the background is ended: it is to be given up, and
- * need not wait for what is done for its future. Or its layers are to be changed once more:
- * then housekeep_again() follows, whatever came of that.
+ * Ends the background process of transaction @id: the transaction is given up, and need not
+ * wait for work on its future; or its layers are changed once more, and then housekeep_again()
+ * follows in any case.
  */
 void housekeep_stop(struct home *h, int64_t id);
 /* Nothing is done for one that is not locked by us, or not pending. */

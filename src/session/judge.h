@@ -32,7 +32,7 @@ struct judge {
 	int64_t credit, at; /* ms that checkpoints of calls may take; as of then */
 };
 
-/* One exec that a rule had something to say about. */
+/* An exec that matched a rule. */
 struct judged {
 	enum verdict_kind verdict;
 	enum exec_outcome outcome;

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "limits/limits.h"
 
-/* What ext4 reckons with where nobody has said otherwise. */
+/* The bytes per file that ext4 assumes by default. */
 enum { DISK_PER_FILE = 16384, FILES_LEAST = 100000 };
 
 struct run_limits limits_of(const struct limit_opts *o, const struct policy *p)

@@ -48,13 +48,13 @@ struct limit_opts {
 	"100,000 at least. Every name counts as a file: directories, links, sockets; " \
 	"and so does a file without one that is held open."
 
-/* What holds: the options and, where they say nothing, the policy (or NULL). */
+/* The limits in force: the options and, where they say nothing, the policy (or NULL). */
 struct run_limits limits_of(const struct limit_opts *o, const struct policy *p);
 
 /* Rows of a result, about a struct limit_hit: a limit that was passed. */
 extern const struct field limit_fields[];
 
-/* The same for people. */
+/* limit_hit in words for people. */
 void limit_describe(const struct limit_hit *hit, struct buf *out);
 
 #endif

@@ -82,7 +82,7 @@ static char *user_file(struct op_ctx *ctx)
 	return home ? xasprintf("%s/.config/stet/policy.yaml", home) : NULL;
 }
 
-/* Where it is kept what was allowed for the project in @dir. */
+/* The file that keeps what was allowed for the project in @dir. */
 static int note_path(struct op_ctx *ctx, const char *dir, char **out, struct err *e)
 {
 	char hex[65];
@@ -118,7 +118,7 @@ static int look_up(struct op_ctx *ctx, const char *dir, const struct buf *text,
 	return 0;
 }
 
-/* One layer more; *n counts those that are there. */
+/* Adds a layer; *n counts the layers. */
 static int add_layer(char *path, enum conf_origin origin, struct buf *text,
 		     struct conf_source *sources, size_t *n, struct op_policy *out,
 		     struct err *e)

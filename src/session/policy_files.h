@@ -6,7 +6,7 @@
 #include "call/schema.h"
 #include "policy/policy.h"
 
-/* What became of a project's own policy. */
+/* The state of a project's own policy. */
 enum project_policy {
 	PROJECT_NONE,	 /* there is none */
 	PROJECT_ALLOWED, /* it is in force */
@@ -32,7 +32,7 @@ struct op_policy {
  */
 int op_policy_load(struct op_ctx *ctx, const char *workspace, struct op_policy *out,
 		   struct err *e);
-/* The same with @file in place of what lies there, as if it were the user's. */
+/* op_policy_load() with @file as the user's policy. */
 int op_policy_load_file(struct op_ctx *ctx, const char *file, struct op_policy *out,
 			struct err *e);
 void op_policy_free(struct op_policy *p);

@@ -164,7 +164,10 @@ int sandbox_env_check(char *const *add, struct err *e)
 	return 0;
 }
 
-/* What was not asked for by name is seen inside only if the policy has it in its lists. */
+/*
+ * A variable that was not asked for by name is seen inside only if the lists of the policy
+ * have it.
+ */
 static bool may_pass(const struct policy *p, const char *var)
 {
 	AUTO_FREE char *name = xstrndup(var, strcspn(var, "="));
@@ -185,7 +188,7 @@ char **sandbox_env(const struct op_ctx *ctx, const struct policy *p,
 			strv_push(&env, xstrdup(ctx->env[i]));
 	/* Every overlay is a filesystem of its own: git stops its search at their edges. */
 	env_put(&env, xstrdup("GIT_DISCOVERY_ACROSS_FILESYSTEM=1"), false);
-	/* Who may talk to the agent has to know where it is. */
+	/* A command that may talk to the agent has to know its address. */
 	for (i = 0; o && o->sockets && o->sockets[i]; i++)
 		if (strcmp(o->sockets[i], SSH_AGENT) == 0)
 			env_add(ctx, &env, "SSH_AUTH_SOCK");
@@ -209,7 +212,10 @@ static int resolve_list(struct op_ctx *ctx, const char *option, char *const *in,
 	return 0;
 }
 
-/* Where gpg-agent listens for who has no directory of his own for it; else in that. */
+/*
+ * The socket of gpg-agent for a user without a directory for it; else the one in that
+ * directory.
+ */
 static char *gpg_agent(const struct op_ctx *ctx)
 {
 	const char *own = op_ctx_env(ctx, "GNUPGHOME"), *home = op_ctx_env(ctx, "HOME");
@@ -440,7 +446,7 @@ int sandbox_open_like(struct op_ctx *ctx, const struct txn_record *rec, const ch
 		return -1;
 	}
 	start_judge(s, &ask);
-	/* What it holds was seen on the host then, not now. */
+	/* The contents of the layers were seen on the host then, not now. */
 	s->t.rec.begin_ns = rec->begin_ns;
 	s->t.exact = true;
 	return 0;
@@ -499,7 +505,7 @@ static int plan(void *arg, struct run_spec *spec, struct err *e)
 	return 0;
 }
 
-/* What was on a filesystem that has been unmounted meanwhile is missed only if it was used. */
+/* A layer whose filesystem was unmounted meanwhile is missed only if it was used. */
 static int run_in(struct sandbox *s, struct run_spec *spec, struct run_result *res,
 		  struct err *e)
 {
@@ -572,7 +578,7 @@ static int view_again(struct sandbox *s, struct err *e)
 	return 0;
 }
 
-/* One more command in the same layers. */
+/* Runs another command in the same layers. */
 static int run_again(struct sandbox *s, struct run_spec *spec, struct run_result *res,
 		     struct err *e)
 {

@@ -14,7 +14,10 @@
 #include "session/policy_files.h"
 #include "snap/view.h"
 
-/* What run, exec and explore share: how a sandbox was wished for, and what its command sees. */
+/*
+ * The part that run, exec and explore share: the wishes for a sandbox, and the view of its
+ * command.
+ */
 
 /* As options of a verb; part of the requests that take them. */
 struct sandbox_opts {
@@ -72,7 +75,10 @@ void sandbox_wish_free(struct sandbox_wish *w);
 char *sandbox_wish_encode(const struct sandbox_wish *w);
 int sandbox_wish_decode(const char *text, struct sandbox_wish *w, struct err *e);
 
-/* What --allow-socket names, as paths (absolute, resolved) of sockets. ERR_USAGE if it is none. */
+/*
+ * The sockets that --allow-socket names, as paths (absolute, resolved). ERR_USAGE for another
+ * path.
+ */
 int sandbox_sockets(struct op_ctx *ctx, char *const *names, char ***out, struct err *e);
 
 /* The row of the option. */
@@ -119,7 +125,7 @@ struct sandbox_ask {
 /* Our own program, started to answer who knocks from inside: state, transaction, socket. */
 #define VISITOR_OPTION "--visitor"
 
-/* One that can be run in, with the transaction that captures what is done there. */
+/* A sandbox that can be run in, with the transaction that captures the changes. */
 struct sandbox {
 	struct op_ctx *ctx;
 	struct home *h;
@@ -144,7 +150,10 @@ struct sandbox {
 int sandbox_open(struct op_ctx *ctx, const struct sandbox_ask *ask, struct sandbox *s,
 		 struct err *e);
 
-/* What the command of @rec saw, as far as it is still there; for txn_resume() or txn_again(). */
+/*
+ * The view of the command of @rec, as far as its parts still exist; for txn_resume() or
+ * txn_again().
+ */
 int sandbox_view_like(struct op_ctx *ctx, const struct home *h,
 		      const struct txn_record *rec, struct view *v, struct err *e);
 

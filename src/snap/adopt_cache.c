@@ -64,7 +64,7 @@ void adopt_cache_note(const char *memory, const char *dir)
 				 0600);
 	struct slot s = { .tree = tree_of(dir), .at = now() };
 
-	/* What cannot be remembered is looked at again. */
+	/* A tree that cannot be remembered is looked through again. */
 	if (fd >= 0 && pwrite(fd, &s, sizeof(s), place_of(s.tree)) < 0)
 		return;
 }

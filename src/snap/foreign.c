@@ -184,7 +184,7 @@ static int adopt_file(struct scan *s, int host, const char *rel, const struct st
 	return r;
 }
 
-/* What was put into the directories above @rel has moved their times. */
+/* New entries in the directories above @rel have moved their times. */
 static int keep_times(struct scan *s, int host, const char *rel)
 {
 	AUTO_FREE char *path = xstrdup(rel);

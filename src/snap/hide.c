@@ -35,7 +35,7 @@ static char *join(const char *dir, const char *rest)
 	return xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, rest);
 }
 
-/* What follows @dir in @path, which lies within it. */
+/* The part of @path behind @dir, which it lies within. */
 static const char *below(const char *path, const char *dir)
 {
 	return strcmp(dir, "/") == 0 ? path : path + strlen(dir);
@@ -150,8 +150,8 @@ static void hide_in_stacks(struct plan *p, const char *path, const char *inner)
 }
 
 /*
- * The same directory seen through other mounts of its filesystem: a bind mount of a
- * parent shows it under another name, a bind mount of a child shows a part of it.
+ * Hides a directory under its other names, too: a bind mount of a parent shows it elsewhere, a
+ * bind mount of a child shows a part of it.
  */
 static void hide_everywhere(struct plan *p, const char *path)
 {
@@ -244,7 +244,7 @@ static int hide_top_stores(struct plan *p, const char *path, struct err *e)
 	return 0;
 }
 
-/* Those that are far from all that this one works in. */
+/* Hides the known stores outside of the trees of this view. */
 static int hide_known_stores(struct plan *p, struct err *e)
 {
 	AUTO_BUF struct buf list = BUF_INIT;
@@ -325,7 +325,7 @@ int plan_hidden(struct plan *p, struct err *e)
 			*strrchr(shared, '/') = '\0';
 			hide_everywhere(p, shared);
 		}
-		/* What a commit across filesystems has left there for undo. */
+		/* A commit across filesystems has left a directory there for undo. */
 		beside = xasprintf(
 			"%s/.stet-%u",
 			strcmp(v->layers[i].host, "/") == 0 ? "" : v->layers[i].host,

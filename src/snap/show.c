@@ -68,9 +68,10 @@ static bool has_mounts_below(const struct plan *p, const char *path)
 }
 
 /*
- * Then its name, which is in the level around it, is all there is to be seen. A mount point is not
- * opened: that could mount something, or wait for a server. Nor is one with more links than an
- * empty one can have, which most filesystems count.
+ * Is the directory empty? Then its name, in the level around it, is all that can be seen. A
+ * mount point is not opened: that could mount something, or wait for a server. A directory
+ * with more links than an empty one can have, which most filesystems count, is not opened
+ * either.
  */
 static bool is_empty(const struct plan *p, const char *path, const struct stat *st)
 {
@@ -113,7 +114,7 @@ int plan_show_mounts(struct plan *p, const char *path, const char *why, struct e
 	return 0;
 }
 
-/* One step for the directory's own level, and one for each directory in it. */
+/* Adds one step for the directory's own level, and one for each directory in it. */
 static int show_level(struct plan *p, const char *path, uint64_t attrs, const char *why,
 		      struct err *e)
 {
@@ -169,7 +170,7 @@ int plan_show(struct plan *p, const char *path, const char *why, struct err *e)
 		plan_step(p, STEP_MASK, path, NULL, 0, "the host's own");
 		return 0;
 	}
-	/* Who cannot enter it reaches nothing that is in it. */
+	/* A user who cannot enter the directory reaches nothing in it. */
 	if (bare || !may_enter(path)) {
 		s = plan_step(p, STEP_BIND, path, path, attrs, why);
 		s->single = p->v->root;

@@ -11,7 +11,7 @@
  */
 int plan_show(struct plan *p, const char *path, const char *why, struct err *e);
 
-/* What is mounted below @path, in the same way, as far as it can be seen from here. */
+/* Shows the mounts below @path, in the same way, as far as they can be seen from here. */
 int plan_show_mounts(struct plan *p, const char *path, const char *why, struct err *e);
 
 /*

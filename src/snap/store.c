@@ -57,9 +57,9 @@ bool store_named(const char *name, uid_t owner)
 }
 
 /*
- * What a layer says about deleted and replaced directories is in user attributes. There are
- * none on a tmpfs before Linux 6.6, nor where they were switched off: a layer can be mounted
- * there, and breaks when a directory is replaced.
+ * Can a layer on this filesystem have user attributes, which say that directories were deleted
+ * or replaced? A tmpfs before Linux 6.6 has none, and they can be switched off: a layer can be
+ * mounted there, and breaks when a directory is replaced.
  */
 static bool takes_marks(const char *path)
 {
@@ -122,7 +122,7 @@ static int own_corner(const struct mountpoint *m, struct buf *path, const char *
 
 	if (top < 0)
 		return -errno;
-	/* What is below it is none of ours, should it be gone by now. */
+	/* A directory below the mount point is not ours if the mount is gone by now. */
 	if (!mountinfo_is(m, top))
 		return -ENODEV;
 	buf_addf(&via, "/proc/self/fd/%d", top);
@@ -184,7 +184,7 @@ static int remember(const char *state_dir, const char *corner)
 	fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* What was cut short before is ended by it. */
+	/* The NUL ends an entry that was cut short before. */
 	return write(fd, "\0", 1) == 1 && write(fd, store, len) == (ssize_t)len ? 0
 										: -EIO;
 }

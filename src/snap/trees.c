@@ -59,8 +59,8 @@ static bool is_dir(const char *path)
 }
 
 /*
- * What is still in the cache looks as if all were well; only the server could say how full it
- * is. Others are not asked: a slow one may take minutes.
+ * A network filesystem looks well while its data is in the cache; only its server could say
+ * how full it is. Others are not asked: a slow one may take minutes.
  */
 bool plan_is_dead(const struct mountpoint *m)
 {
@@ -297,7 +297,7 @@ static int plan_tree(struct plan *p, const char *path, struct err *e)
 	return plan_layer(p, LAYER_OVERLAY, path, false, plan_attrs(m), "writable", e);
 }
 
-/* What name resolution and the dynamic linker of some distributions look up in /run. */
+/* Shows what name resolution and the dynamic linker of some distributions need in /run. */
 static int show_run(struct plan *p, struct err *e)
 {
 	static const char *const shown[] = { "/run/systemd/resolve", "/run/resolvconf",

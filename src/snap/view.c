@@ -233,7 +233,10 @@ static int check_workspace(const struct plan *p, struct err *e)
 	return 0;
 }
 
-/* What is made anew inside is not the host's: a wish about the host's cannot be met there. */
+/*
+ * A path that is made anew inside is not the host's: a wish about the host's cannot be met
+ * there.
+ */
 static int check_wishes(const char *option, char *const *paths, struct err *e)
 {
 	static const char *const remade[] = { "/proc", "/dev" };
@@ -327,7 +330,7 @@ static int by_target(const void *a, const void *b)
 
 	if (c)
 		return c;
-	/* What the user asked for lies on top of what we planned; masks on top of all. */
+	/* Steps that the user asked for come after the planned ones, and masks come last. */
 	return (int)(x->attrs >> 32) - (int)(y->attrs >> 32);
 }
 

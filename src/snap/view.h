@@ -10,8 +10,8 @@
 #include "journal/journal.h"
 
 /*
- * What the sandbox sees, as data: an ordered list of steps, each one mount (or one small
- * set of them). Made here from the mount table and the user's wishes, carried out by
+ * The view: what the sandbox sees, as data. An ordered list of steps, each one mount (or one
+ * small set of them), made here from the mount table and the user's wishes, carried out by
  * runner/build.c, printed by --debug. Nothing is mounted in this room.
  */
 enum step_kind {
@@ -132,7 +132,7 @@ bool view_hides(const struct view *v, const char *path);
  */
 const struct step *view_seen_through(const struct view *v, const char *path);
 
-/* One line per step, for --debug. */
+/* Appends a line about the step, for --debug. */
 struct buf;
 void step_describe(const struct step *s, struct buf *out);
 

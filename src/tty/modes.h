@@ -26,7 +26,7 @@ struct modes {
 
 void modes_feed(struct modes *m, const char *s, size_t len);
 
-/* What to send to undo them; returns its length, 0 if all is at its default. */
+/* The bytes that undo the modes; returns their length, 0 if all modes are at their defaults. */
 size_t modes_reset(const struct modes *m, char out[MODES_RESET_MAX]);
 
 #endif

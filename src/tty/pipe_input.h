@@ -17,7 +17,7 @@ enum { PIPE_INPUT_EXACT = 256 * 1024 };
 /* @p has its in and out; 0 or -errno. */
 int pipe_input_init(struct pump *p);
 
-/* The same as pump_poll() and pump_run(). */
+/* pump_poll() and pump_run() for a lent pipe. */
 void pipe_input_poll(const struct pump *p, struct pollfd pf[2]);
 void pipe_input_run(struct pump *p, const struct pollfd pf[2]);
 

@@ -12,9 +12,9 @@
 #define PUMP_BUF 65536U
 
 /*
- * One direction of copying through one fixed buffer: it is filled only when empty, so a
- * slow reader slows the writer and nothing grows. Made by pump_init(), then the fields
- * of the first part are set by whoever knows the descriptors.
+ * Copies in one direction through a fixed buffer: it is filled only when empty, so a slow
+ * reader slows the writer and nothing grows. pump_init() makes it; the caller that knows the
+ * descriptors sets the fields of the first part.
  */
 struct pump {
 	int in, out;		/* -1: none (any more) */
@@ -50,7 +50,7 @@ void pump_init(struct pump *p);
 /* Is there anything left to do for it? */
 bool pump_active(const struct pump *p);
 
-/* What to wait for. */
+/* Fills in the events to wait for. */
 void pump_poll(const struct pump *p, struct pollfd pf[2]);
 
 /*

@@ -49,7 +49,9 @@ static _Noreturn void keep(const struct restorer_page *p, pid_t parent)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal(SIGALRM, SIG_DFL);
 	close_range(2, ~0U, 0);
-	/* It comes before our parent hears of our death: no shell is there yet, as a rule. */
+	/*
+	 * The signal comes before our parent hears of our death: mostly no shell is there yet.
+	 */
 	prctl(PR_SET_PDEATHSIG, SIGUSR1);
 	sigemptyset(&death);
 	sigaddset(&death, SIGUSR1);

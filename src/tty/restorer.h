@@ -8,9 +8,8 @@
 #include "tty/tty.h"
 
 /*
- * Who puts the terminal back if we cannot: a child that waits for our death and does
- * nothing else. SIGKILL leaves us no time, and a shell script would go on in raw mode,
- * on the alternate screen.
+ * A child that waits for our death and then restores the terminal. SIGKILL leaves us no time,
+ * and a shell script would go on in raw mode, on the alternate screen.
  */
 struct restorer_page {
 	struct tty tty;

@@ -210,7 +210,7 @@ int streams_open(struct streams *s, const struct streams_wish *w)
 		if (r)
 			return r;
 	}
-	/* One pipe keeps the order of what is written to the two. */
+	/* A single pipe keeps the order of what is written to both. */
 	if (both) {
 		s->child[2] = s->child[1];
 		return 0;

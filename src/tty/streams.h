@@ -16,7 +16,10 @@ struct streams {
 
 struct streams_wish {
 	bool pty; /* 0 and 1, and 2 if it is the same terminal, are for streams_attach() */
-	/* Where the command's output goes instead of 1 and 2; NULL: there. Not closed. */
+	/*
+	 * The destinations of the command's output instead of 1 and 2; NULL: these. Not
+	 * closed.
+	 */
 	const int *out;
 	bool no_input; /* the command finds an empty standard input; ours is left alone */
 	/* A descriptor of the caller's that is written to when all has ended: output to the
