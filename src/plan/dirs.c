@@ -310,7 +310,8 @@ int apply_mkdir(struct apply *a, const struct plan_rec *r, bool forward, struct 
 			return -1;
 		return unmark_copy(a, r, &p, e);
 	}
-	if (is_half_made(&now) && r->flags & PLAN_XATTR) {
+	if (is_half_made(&now) && now.uid == geteuid() && r->flags & PLAN_XATTR &&
+	    is_empty(p.host, p.name) == 1) {
 		x = dress_dir(r, p.host, p.name);
 		return x < 0 ? apply_failed(a, r, x, e) : 0;
 	}

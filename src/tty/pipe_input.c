@@ -23,7 +23,10 @@ int pipe_input_init(struct pump *p)
 	p->pipe_in = true;
 	p->null = fcntl(null, F_DUPFD_CLOEXEC, 3);
 	close(null);
-	return p->null < 0 || fcntl(p->out, F_SETPIPE_SZ, LENT_SIZE) < 0 ? -errno : 0;
+	if (p->null < 0 || fcntl(p->out, F_SETPIPE_SZ, LENT_SIZE) < 0)
+		return -errno;
+	p->lent_room = fcntl(p->out, F_GETPIPE_SZ);
+	return p->lent_room < 0 ? -errno : 0;
 }
 
 void pipe_input_poll(const struct pump *p, struct pollfd pf[2])
@@ -69,14 +72,29 @@ void pipe_input_settle(struct pump *p)
 	p->null = -1;
 }
 
+static void begin_bulk(struct pump *p)
+{
+	fcntl(p->out, F_SETPIPE_SZ, PIPE_INPUT_EXACT);
+	p->bulk = true;
+}
+
 static ssize_t give(struct pump *p)
 {
-	if (p->passed < PIPE_INPUT_EXACT)
-		return tee(p->in, p->out, LENT_SIZE, SPLICE_F_NONBLOCK);
-	if (!p->bulk)
-		fcntl(p->out, F_SETPIPE_SZ, PIPE_INPUT_EXACT);
-	p->bulk = true;
-	return splice(p->in, NULL, p->out, NULL, PIPE_INPUT_EXACT, SPLICE_F_NONBLOCK);
+	if (!p->bulk && p->passed >= PIPE_INPUT_EXACT)
+		begin_bulk(p);
+	if (p->bulk)
+		return splice(p->in, NULL, p->out, NULL, PIPE_INPUT_EXACT,
+			      SPLICE_F_NONBLOCK);
+	return tee(p->in, p->out, LENT_SIZE, SPLICE_F_NONBLOCK);
+}
+
+/*
+ * The command can enlarge its pipe. Then poll(2) calls it writable though the lent page is unread,
+ * and we would be woken without end.
+ */
+static bool is_enlarged(const struct pump *p)
+{
+	return fcntl(p->out, F_GETPIPE_SZ) > p->lent_room;
 }
 
 /* Returns true if there may be more to do now. */
@@ -86,10 +104,12 @@ static bool move(struct pump *p)
 
 	if (p->lent > 0) {
 		p->full = bytes_in(p->out) > 0;
-		if (p->full)
+		if (p->full && !is_enlarged(p))
 			return false;
 		take_out(p, p->lent);
 		p->lent = 0;
+		if (p->full)
+			begin_bulk(p);
 	}
 	n = give(p);
 	p->full = n > 0 && !p->bulk;

@@ -28,9 +28,10 @@ struct pump {
 	 * a reading end of it, owned; both -1 otherwise. */
 	int file, probe;
 	/* The caller's pipe on stdin (tty/pipe_input.h): `lent` bytes of it are in ours, which is
-	 * full; bulk: they are moved instead. null: /dev/null, owned. */
+	 * full; bulk: they are moved instead. null: /dev/null, owned. lent_room: the size of
+	 * our pipe. */
 	bool pipe_in, bulk, full;
-	int null;
+	int null, lent_room;
 	uint32_t lent;
 	uint32_t max_write;  /* most bytes for one write */
 	struct modes *modes; /* NULL, or told of all that passes */

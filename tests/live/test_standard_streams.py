@@ -132,6 +132,25 @@ def test_all_of_it_passes(stet, work, size):
     assert hashlib.sha256(r.raw).digest() == hashlib.sha256(data).digest()
 
 
+ENLARGES = """
+import array, fcntl, sys, termios, time
+fcntl.fcntl(0, 1031, 65536)  # F_SETPIPE_SZ
+n, end = array.array("i", [0]), time.monotonic() + float(sys.argv[1])
+while n[0] <= 8192 and time.monotonic() < end:
+    fcntl.ioctl(0, termios.FIONREAD, n)
+    time.sleep(0.01)
+sys.stdout.write(str(n[0] > 8192))
+sys.stdin.buffer.read()
+"""
+
+
+def test_a_command_may_enlarge_its_pipe(stet, work):
+    """More than a page comes then; stet would be woken without end by a page that is not read."""
+    r = stet.run("/usr/bin/python3", "-c", ENLARGES, str(20 * SLOW), cwd=work,
+                 input=os.urandom(200_000)).ok()
+    assert r.out == "True"
+
+
 def test_a_slow_writer(stet, work):
     """What has been written is there at once, and the end when the writer has gone."""
     p = stet.popen("run", "-q", "--", "cat", cwd=work, stdin=subprocess.PIPE)
