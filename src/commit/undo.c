@@ -74,6 +74,15 @@ struct census {
 	char *whole; /* a directory that moved as one, with a chosen path in it; or NULL */
 };
 
+/* Does it change more of a directory that was there before than its times? */
+static bool sets_attributes(const struct plan_rec *r)
+{
+	const struct ident *a = &r->before, *b = &r->after;
+
+	return a->mode && (r->flags & PLAN_XATTR || a->mode != b->mode ||
+			   a->uid != b->uid || a->gid != b->gid);
+}
+
 static int count_step(void *arg, const struct plan_rec *r, struct err *e)
 {
 	struct census *c = arg;
@@ -95,7 +104,7 @@ static int count_step(void *arg, const struct plan_rec *r, struct err *e)
 	}
 	if (any)
 		c->chosen++;
-	else if (r->kind != PLAN_DIR)
+	else if (r->kind != PLAN_DIR || sets_attributes(r))
 		c->others++;
 	return 0;
 }

@@ -30,7 +30,7 @@ static bool ask(struct desk *d, const struct wire_exec *x)
 		return false;
 	if (d->hush)
 		d->hush(d->hush_arg, true);
-	yes = c->ask(c->ctx, &x->facts, &x->verdict, d->until);
+	yes = c->ask(c->ctx, &x->facts, &x->verdict, &d->wait);
 	if (d->hush)
 		d->hush(d->hush_arg, false);
 	return yes;

@@ -41,6 +41,15 @@ struct exec_event {
 	pid_t pid, ppid; /* as the sandbox numbers them */
 };
 
+/* How a question may wait for its answer. */
+struct ask_wait {
+	int64_t until; /* CLOCK_MONOTONIC in ms; 0: no limit */
+	/* To be called every now and then by an asker that leaves the terminal alone: output of
+	 * other processes inside goes on. May be NULL. */
+	void (*meanwhile)(void *arg);
+	void *arg;
+};
+
 struct gate_calls {
 	void *ctx;
 	/*
@@ -57,9 +66,9 @@ struct gate_calls {
 	 */
 	int (*before_call)(void *ctx, const struct exec_facts *f,
 			   const struct verdict *v);
-	/* Verdict ask: true is yes. NULL: no. @until: CLOCK_MONOTONIC in ms, or 0. */
+	/* Verdict ask: true is yes. NULL: no. */
 	bool (*ask)(void *ctx, const struct exec_facts *f, const struct verdict *v,
-		    int64_t until);
+		    const struct ask_wait *w);
 	/* All calls of observe and ended between the two belong together. */
 	void (*gather)(void *ctx, bool begin);
 	/* Called after each exec, in the order in which they were settled. */
@@ -130,7 +139,7 @@ struct desk_end {
 struct desk {
 	int sock; /* -1: there is none */
 	const struct gate_calls *calls;
-	int64_t until; /* for ask */
+	struct ask_wait wait;
 	/*
 	 * Called around a question: the terminal is ours, and then the command's again. May be
 	 * NULL.

@@ -110,7 +110,7 @@ int64_t moved_by_list(struct moved *m, const char *plan)
 
 /* --- which paths and inodes they moved --- */
 
-static uint64_t key_of_path(uint32_t layer, const char *rel)
+uint64_t moved_place(uint32_t layer, const char *rel)
 {
 	return XXH64(rel, strlen(rel), layer);
 }
@@ -157,7 +157,7 @@ static void put_inode(struct moved *m, const struct plan_rec *r, const struct id
  */
 static void put_target(struct moved *m, const struct plan_rec *r)
 {
-	uint64_t path = key_of_path(r->layer, r->link);
+	uint64_t path = moved_place(r->layer, r->link);
 	uint64_t inode = key_of_inode(r->layer, &r->after);
 	int64_t until = m->begin;
 
@@ -196,7 +196,7 @@ static int read_step(void *arg, const struct plan_rec *r, struct err *e)
 		host.ino = r->before.ino;
 		host.nlink = r->before.nlink;
 	}
-	put(m, key_of_path(r->layer, r->rel), m->now);
+	put(m, moved_place(r->layer, r->rel), m->now);
 	put_inode(m, r, &r->before, false);
 	if (r->kind != PLAN_LINK && !(r->flags & PLAN_LINKED))
 		put_inode(m, r, &host, false);
@@ -211,7 +211,7 @@ static int read_inherited(void *arg, const struct plan_rec *r, struct err *e)
 	m->now = moved_noted(r);
 	if (!m->now)
 		return 0;
-	put(m, key_of_path(r->layer, r->rel), m->now);
+	put(m, moved_place(r->layer, r->rel), m->now);
 	put_inode(m, r, &r->before, false);
 	put_inode(m, r, &r->after, r->kind == PLAN_LINK);
 	return 0;
@@ -243,13 +243,19 @@ void moved_read(struct moved *m)
 	}
 }
 
+int64_t moved_place_until(struct moved *m, uint64_t place)
+{
+	moved_read(m);
+	return time_of(m, place);
+}
+
 int64_t moved_until(struct moved *m, uint32_t layer, const char *rel,
 		    const struct ident *id)
 {
 	int64_t path, inode = 0;
 
 	moved_read(m);
-	path = rel ? time_of(m, key_of_path(layer, rel)) : 0;
+	path = rel ? time_of(m, moved_place(layer, rel)) : 0;
 	if (!S_ISDIR(id->mode)) {
 		inode = time_of(m, key_of_inode(layer, id));
 		if (id->nlink > 1 && m->unnamed > inode)

@@ -23,7 +23,8 @@ struct version {
 	int64_t from, until; /* of the operation that put it there */
 	size_t end; /* its transaction, which has perhaps been at other names of it since */
 	uint32_t layer;
-	bool known; /* it was there at the moment from which on changes count */
+	uint64_t place; /* see moved_place() */
+	bool known;	/* it was there at the moment from which on changes count */
 	struct ident id;
 };
 
@@ -171,6 +172,7 @@ static int keep_version(void *arg, const struct plan_rec *r, struct err *e)
 					 .until = u->op->done_ns,
 					 .end = (size_t)(end_of(u, u->op->txn) - u->ends),
 					 .layer = r->layer,
+					 .place = moved_place(r->layer, r->rel),
 					 .known = u->did || id.ctime < u->since,
 					 .id = id };
 	return 0;
@@ -233,14 +235,20 @@ static int by_key(const void *a, const void *b)
 	return x->id.ctime < y->id.ctime ? -1 : x->id.ctime > y->id.ctime;
 }
 
-/* Has it got its ctime from its transaction by another name? */
+/*
+ * Has it got its ctime from its transaction in another way: by another of its names, or, a directory,
+ * by a later operation that had a step at its path?
+ */
 static bool is_moved(const struct put_back *u, const struct version *v,
 		     const struct ident *id)
 {
 	const struct end *end = &u->ends[v->end];
 
-	return id->nlink > 1 && !S_ISDIR(id->mode) && id->ctime < end->ns && end->moved &&
-	       id->ctime < moved_until(end->moved, v->layer, NULL, id);
+	if (id->ctime >= end->ns || !end->moved)
+		return false;
+	if (S_ISDIR(id->mode))
+		return id->ctime < moved_place_until(end->moved, v->place);
+	return id->nlink > 1 && id->ctime < moved_until(end->moved, v->layer, NULL, id);
 }
 
 static bool is_version(const struct put_back *u, const struct version *v,

@@ -363,13 +363,29 @@ static void hush(void *arg, bool on)
 	tty_restore(l->r->tty);
 }
 
+/* While a question waits: output of the other processes inside goes on. */
+static void let_flow(void *arg)
+{
+	struct loop *l = arg;
+	struct pump *pumps = l->r->streams.pump;
+	struct pollfd pf[4];
+
+	pump_poll(&pumps[1], pf);
+	pump_poll(&pumps[2], pf + 2);
+	if (poll(pf, 4, 0) <= 0)
+		return;
+	pump_run(&pumps[1], pf);
+	pump_run(&pumps[2], pf + 2);
+}
+
 static void on_gate(struct loop *l)
 {
 	struct desk *d = &l->r->desk;
 
 	if (d->sock < 0)
 		return;
-	d->until = l->term_at;
+	d->wait = (struct ask_wait){ l->term_at,
+				     l->r->streams.master < 0 ? let_flow : NULL, l };
 	d->hush = hush;
 	d->hush_arg = l;
 	if (desk_serve(d) < 0)

@@ -22,7 +22,7 @@
 /* Callers at one time; the step in which we look whether we are to end. */
 enum {
 	CLIENTS_MAX = 8,
-	STEP_MS = 200,
+	STEP_MS = 50,
 	WORDS_MAX = 200,
 	WORD_MAX = 2000,
 	TEXT_MAX = 1 << 17
@@ -145,11 +145,13 @@ static int hear(struct callers *c, nfds_t i)
 	return -1;
 }
 
-static int listen_to(struct callers *c, const char *text, int64_t until)
+static int listen_to(struct callers *c, const char *text, const struct ask_wait *w)
 {
 	int answer = -1;
 
-	while (answer < 0 && !called_off(until)) {
+	while (answer < 0 && !called_off(w->until)) {
+		if (w->meanwhile)
+			w->meanwhile(w->arg);
 		if (poll(c->p, c->n, STEP_MS) <= 0)
 			continue;
 		for (nfds_t i = c->n - 1; i > 0 && answer < 0; i--)
@@ -163,7 +165,8 @@ static int listen_to(struct callers *c, const char *text, int64_t until)
 	return answer < 0 ? CONSENT_NO : answer;
 }
 
-enum consent asking_wait(const char *dir, const struct consent_question *q)
+enum consent asking_wait(const char *dir, const struct consent_question *q,
+			 const struct ask_wait *w)
 {
 	AUTO_FREE char *text = question(q);
 	AUTO_CLOSE int at = -1;
@@ -177,7 +180,7 @@ enum consent asking_wait(const char *dir, const struct consent_question *q)
 	unlinkat(at, ASK_NAME, 0);
 	if (bind(sock, (struct sockaddr *)&name, sizeof(name)) < 0 || listen(sock, 8) < 0)
 		return CONSENT_NO;
-	answer = listen_to(&c, text, q->until);
+	answer = listen_to(&c, text, w);
 	unlinkat(at, ASK_NAME, 0);
 	return (enum consent)answer;
 }

@@ -3,6 +3,7 @@
 #define STET_SESSION_ASKING_H
 
 #include "call/ctx.h"
+#include "gate/gate.h"
 
 /*
  * Questions that another program answers. While one waits there is a socket `ask` in the
@@ -15,7 +16,8 @@
  * Waits for an answer. CONSENT_NO also if there can be none: the time is over, we are told to
  * end, or the socket cannot be made.
  */
-enum consent asking_wait(const char *dir, const struct consent_question *q);
+enum consent asking_wait(const char *dir, const struct consent_question *q,
+			 const struct ask_wait *w);
 
 /*
  * The question that waits in @dir: 0, and *sock to answer by (to be closed) and the question

@@ -207,10 +207,10 @@ static bool agreed(const struct judge *j, const char *rule)
 }
 
 static bool ask(void *arg, const struct exec_facts *f, const struct verdict *v,
-		int64_t until)
+		const struct ask_wait *w)
 {
 	struct judge *j = arg;
-	const struct consent_question q = { f, v, j->rec->id, until };
+	const struct consent_question q = { f, v, j->rec->id, w->until };
 	AUTO_FREE char *command = command_of(f);
 	enum consent answer;
 
@@ -220,7 +220,7 @@ static bool ask(void *arg, const struct exec_facts *f, const struct verdict *v,
 	if (j->refused && strcmp(j->refused, command) == 0 &&
 	    clock_ms(CLOCK_MONOTONIC) - j->refused_at < AGAIN_MS)
 		return false;
-	answer = j->by_socket ? asking_wait(j->rec->dir, &q)
+	answer = j->by_socket ? asking_wait(j->rec->dir, &q, w)
 			      : j->ctx->consent(j->ctx->consent_arg, &q);
 	if (answer == CONSENT_ALWAYS && v->rule)
 		strv_push(&j->always, xstrdup(v->rule));

@@ -33,10 +33,10 @@ COMMANDS = {
     "chmod a directory and what is in it": ("chmod 700 a/d; chmod 600 a/d/x", "a/d"),
     "setxattr": ("setfattr -n user.made -v 1 a/f", "a/f"),
     "setxattr on a directory": ("setfattr -n user.made -v 1 a/d", "a/d"),
-    "ACL on a directory": ("setfacl -m u:0:rwx,d:u:0:rwx a/d", "a/d"),
+    "ACL on a directory": ("setfacl -m u:$(id -u):rwx,d:u:$(id -u):rwx a/d", "a/d"),
     "setxattr on the directory around": ("setfattr -n user.made -v 1 a", "b/c"),
-    "mkdir with attributes": ("mkdir -p a/n/s; setfattr -n user.made -v 1 a/n; "
-                              "setfacl -m u:0:rwx,d:u:0:rwx a/n; setfacl -m u:0:rwx,d:u:0:rwx a/n/s; "
+    "mkdir with attributes": ("mkdir -p a/n/s; setfattr -n user.made -v 1 a/n; u=$(id -u); "
+                              "setfacl -m u:$u:rwx,d:u:$u:rwx a/n a/n/s; "
                               "echo made > a/n/x; echo made > a/n/s/z", "a/n/x"),
     "mkdir with attributes, deep": ("mkdir -p a/n/s; setfattr -n user.made -v 1 a/n a/n/s; "
                                     "echo made > a/n/x; echo made > a/n/s/z", "a/n/s/z"),

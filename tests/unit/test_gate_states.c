@@ -278,12 +278,12 @@ static int before_call(void *ctx, const struct exec_facts *f, const struct verdi
 }
 
 static bool ask(void *ctx, const struct exec_facts *f, const struct verdict *v,
-		int64_t until)
+		const struct ask_wait *w)
 {
 	(void)ctx;
 	(void)f;
 	(void)v;
-	(void)until;
+	(void)w;
 	return true;
 }
 
