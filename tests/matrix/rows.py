@@ -193,7 +193,7 @@ SEQUENCES = (
     "some * commit undo undo",
     "commit undo-some * undo-rest redo redo",
     "commit undo * rest commit",
-    "some commit undo-rest * redo undo",
+    "some commit undo-rest * redo",
     "commit undo * redo",
     "commit undo * commit",
     "commit undo redo * undo",
