@@ -28,7 +28,10 @@ int64_t moved_by_list(struct moved *m, const char *plan);
 int64_t moved_until(struct moved *m, uint32_t layer, const char *rel,
 		    const struct ident *id);
 
-/* A path as a number, and moved_until() of it alone: for directories, and callers with many paths. */
+/*
+ * A path as a number, and moved_until() of it alone: for directories, and callers with many
+ * paths.
+ */
 uint64_t moved_place(uint32_t layer, const char *rel);
 int64_t moved_place_until(struct moved *m, uint64_t place);
 

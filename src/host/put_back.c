@@ -236,8 +236,8 @@ static int by_key(const void *a, const void *b)
 }
 
 /*
- * Has it got its ctime from its transaction in another way: by another of its names, or, a directory,
- * by a later operation that had a step at its path?
+ * Has it got its ctime from its transaction in another way: by another of its names, or, a
+ * directory, by a later operation that had a step at its path?
  */
 static bool is_moved(const struct put_back *u, const struct version *v,
 		     const struct ident *id)

@@ -8,6 +8,9 @@ import pathlib
 
 import pytest
 
+# It takes long.
+SANITIZED_APART = True
+
 NEEDS = "mounted"
 
 MOUNTS = ["x/deep/m", "c/deep/proc", "c/sys", "p"]

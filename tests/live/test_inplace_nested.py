@@ -12,6 +12,9 @@ import subprocess
 import pytest
 from stetlib import differences, digest
 
+# It takes long.
+SANITIZED_APART = True
+
 NEEDS = "btrfs subvol"
 ROOT = os.geteuid() == 0
 

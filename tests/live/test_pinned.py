@@ -6,6 +6,9 @@ import subprocess
 
 import pytest
 
+# It takes long.
+SANITIZED_APART = True
+
 NEEDS = "btrfs"
 
 TREE = {"a": {"b": {"ro": {"r": "keep\n"}, "file": "keep\n", "o": "o\n"}, "o": "o\n"}, "o": "o\n"}
