@@ -192,7 +192,7 @@ SEQUENCES = (
     "commit * undo-rest undo",
     "some * commit undo undo",
     "commit undo-some * undo-rest redo redo",
-    "commit undo * rest commit",
+    "commit undo * rest",
     "some commit undo-rest * redo",
     "commit undo * redo",
     "commit undo * commit",
@@ -213,6 +213,8 @@ RIGHTFUL = {
         "the directory is where the host has moved it, and the command's is new",
     ("*", "exchange parents", "*redo*", "refused without a reason"):
         "what is done again would go into another directory",
+    ("*", "exchange parents", "*undo*", "refused without a reason"):
+        "what is taken back would go into another directory",
     ("overwrite by rename", "stet *, undone", "during*", "refused without a reason"):
         "what was there is not known, since nobody inside has opened it",
     ("file to directory", "touch", "*", "refused without a reason"):
