@@ -37,7 +37,7 @@ struct audit;
 int audit_open(const char *dir, struct audit **out);
 void audit_close(struct audit *a); /* NULL is fine */
 
-/* One exec. Strings are bytes; secrets in argv are covered up. */
+/* Fields of an exec record. Strings are bytes; secrets in argv are covered up. */
 struct audit_exec {
 	int64_t txn;
 	pid_t pid, ppid; /* as the sandbox numbers them */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* What a clock of the kernel says, as one number. */
+/* The time of a clock of the kernel, as a number. */
 int64_t clock_ns(clockid_t clock);
 int64_t clock_us(clockid_t clock);
 int64_t clock_ms(clockid_t clock);

@@ -27,8 +27,8 @@
 #define CKPT_DIR "ck"
 
 /*
- * One name in an upper layer. States share entries by counting references; a shared entry
- * never changes.
+ * A name in an upper layer. States share entries by counting references; a shared entry never
+ * changes.
  */
 struct ck_entry {
 	unsigned refs;
@@ -147,7 +147,7 @@ struct ck_paths {
 	size_t n, cap;
 };
 
-/* What a state shows at a path. */
+/* The kinds of objects that a state shows at a path. */
 enum ck_seen { CK_ABSENT, CK_UPPER, CK_LOWER };
 struct ck_side {
 	enum ck_seen seen;

@@ -207,7 +207,7 @@ static bool host_matters(const struct level *up, const struct ck_entry *x,
 	return !up || up->a_shows || up->b_shows;
 }
 
-/* One path that at least one of the states has. */
+/* Compares a path that at least one of the states has. */
 static int visit(struct compare *c, const char *rel, const struct ck_entry *x,
 		 const struct ck_entry *y)
 {

@@ -324,7 +324,7 @@ static void give_back(const struct ck_layer *l, const struct ck_entry *e)
 
 	ck_object_name(e->obj, name);
 	fd = openat(l->objects, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	/* Where a hole cannot be punched, the space is given back with the rest of the pack. */
+	/* If a hole cannot be punched, the space is given back with the rest of the pack. */
 	if (fd >= 0)
 		(void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				 BLOCK_OF(e->obj) * BLOCK,

@@ -69,7 +69,7 @@ static void write_line(FILE *out, const json_t *o)
 	fputc('\n', out);
 }
 
-/* Where a result goes as JSON if no option says it. */
+/* The destination of a result as JSON if no option names one. */
 static FILE *plain_out(const struct verb *v)
 {
 	return v && v->effect == EFFECT_RUNS && !(v->flags & VERB_CAPTURES) ? stderr

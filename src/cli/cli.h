@@ -12,7 +12,7 @@
 /* One command line, from its words to its exit status. */
 int cli_main(int argc, char **argv, char *const *env);
 
-/* What one command line works with. */
+/* The state of a command line. */
 struct cli {
 	struct op_ctx ctx;
 	struct console con;   /* where text goes; its context is the one above */
@@ -35,8 +35,8 @@ int cli_line(struct cli *c, const struct verb *v, int argc, char **argv);
 int cli_report(struct cli *c, const struct verb *v, bool json, const struct err *e);
 
 /*
- * Where the results of a line go that says @common. cli_end_report() is due, whatever came of
- * it, and returns the exit status: @status, unless the result could not be written.
+ * Opens the destination of the results of a line, as @common says. cli_end_report() is due in
+ * any case, and returns the exit status: @status, unless the result could not be written.
  */
 int cli_open_report(struct cli *c, const struct verb *v, const struct verb_common *common,
 		    struct err *e);

@@ -32,7 +32,7 @@ static void ask_fate(struct cli *c, const struct run_res *res)
 	struct diff_req diff = { .txn = ref };
 	struct rollback_req rollback = { .txn = ref };
 
-	/* What was typed for the command must not decide over its work. */
+	/* Input that was typed for the command must not decide about its work. */
 	tcflush(STDIN_FILENO, TCIFLUSH);
 	for (;;) {
 		switch (term_ask("[c]ommit  [d]iff  [k]eep  [r]oll back ? ", words)) {
